@@ -127,7 +127,7 @@ export async function run(
   const { requirement } = route;
   const origin: AccountCall['origin'] = () => {
     const { id } = pathNames(request.params);
-    return originOf(context, raw, requestId, { principal, requirement, id, repository });
+    return originOf(context, raw, requestId, { principal, requirement, id, repository, door: 'api' });
   };
   const accountCall: AccountCall = { ...call, principal, position, origin };
   if (route.kind === 'account') return route.run(accountCall, input);

@@ -12,6 +12,7 @@ import type { Cause, LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import { type MaybePromise, whenReady } from '../../core/kernel/maybe-promise.ts';
+import type { Door } from '../../core/repository/events.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Context, Guarding } from '../../core/runtime/execute.ts';
 import { authenticate, guardedBy } from '../../core/use-cases/callers/authenticate.ts';
@@ -178,26 +179,30 @@ export interface Permitted {
   /** The id in the path, for a requirement on one thing (`onItself`); empty for routes without one. */
   readonly id: string;
   readonly repository: OwnedBy | null;
+  /** What the request came in by. */
+  readonly door: Door;
 }
 
 export interface Origin {
   readonly account: AccountId;
   readonly cause: Cause;
   readonly guarding: Guarding;
+  readonly door: Door;
 }
 
 /** Returns the cause for the request's events, and the guard that fails their append if the permission is gone. */
 export async function originOf(
-  door: FrontDoor,
+  frontDoor: FrontDoor,
   request: IncomingMessage,
   requestId: string,
-  { principal, requirement, id, repository }: Permitted,
+  { principal, requirement, id, repository, door }: Permitted,
 ): Promise<Origin> {
   const { account } = principal;
-  const sourceAddressRef = await door.sourceAddressRef(account, door.clientAddress(request));
+  const sourceAddressRef = await frontDoor.sourceAddressRef(account, frontDoor.clientAddress(request));
   return {
     account,
     cause: { actor: actorOf(principal), requestId, sourceAddressRef, causationId: null },
-    guarding: guardedBy(door, principal, stillPermitted(principal, { requirement, id, repository })),
+    guarding: guardedBy(frontDoor, principal, stillPermitted(principal, { requirement, id, repository })),
+    door,
   };
 }

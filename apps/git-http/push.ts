@@ -269,15 +269,16 @@ async function push(
   if (list.commands.length === 0 || (list.capabilities.atomic && badName)) {
     return { results: list.commands.map(({ ref }) => ({ ref, code: 'atomic-push-refused' })), defaultBranch: null };
   }
-  const permitted = { principal, requirement, id: '', repository };
+  const permitted = { principal, requirement, id: '', repository, door: 'git' } as const;
   const origin = () => originOf(context, request, requestId, permitted);
-  const { cause, guarding } = await origin();
+  const { cause, guarding, door } = await origin();
   return pushRefs(context, {
     repository,
     quotas: context.plans[repository.account.plan],
     cause,
     causeAgain: async () => (await origin()).cause,
     guarding,
+    door,
     commands: list.commands,
     refusedNames: list.refusedCommands.length,
     atomic: list.capabilities.atomic,

@@ -36,6 +36,8 @@ const HELD: { readonly [type: string]: { readonly [member: string]: Held } } = {
   TrustRuleChanged: { conditions_ref: 'oidc-conditions', removed_ref: 'oidc-conditions' },
   TrustRuleDeleted: { removed_ref: 'oidc-conditions' },
   AccessTokenExchanged: { subject_ref: 'oidc-subject' },
+  // Reserved: no record is named yet.
+  RefsUpdated: { certificate_ref: 'secret' },
   DeviceLoginGranted: { 'request.hostname_ref': 'hostname', 'request.address_ref': 'source-address' },
   DeviceLoginDenied: { 'request.hostname_ref': 'hostname', 'request.address_ref': 'source-address' },
   // No account's: the records are those of the session itself, which nobody's log has.

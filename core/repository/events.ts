@@ -8,6 +8,9 @@ import type { ObjectType } from '../git/objects.ts';
 import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import type { JsonObject } from '../kernel/json.ts';
 
+/** What asked for a change of refs. `service`: the service itself, whom nobody asked. */
+export type Door = 'git' | 'api' | 'website' | 'admin' | 'service';
+
 export type RefUpdateKind = 'create' | 'fast-forward' | 'force-push' | 'delete';
 
 /** A ref that was created, moved or deleted. `before` and `after` are 40 hex digits, all zero for no object. */
@@ -60,6 +63,14 @@ export type RefsUpdated = DomainEvent<
     readonly received_bytes: number;
     /** The event whose refs were restored. Null for a push. */
     readonly restored: { readonly event_id: string } | null;
+    /** Null in older versions, which did not say it. */
+    readonly door: Door | null;
+    /** SHA-256 of the request in hex, if it named an idempotency key: no other request may use the key. */
+    readonly request_digest: string | null;
+    /** Reserved, as the next two are. */
+    readonly rules: null;
+    readonly certificate_ref: null;
+    readonly undone: null;
   }
 >;
 export type DefaultBranchChanged = DomainEvent<'DefaultBranchChanged', { readonly default_branch: string }>;
@@ -161,12 +172,26 @@ function withoutOnceReached(data: JsonObject): JsonObject {
   return rest;
 }
 
-/** In version 1 refs could not be restored; up to version 2 layers could hold what no ref ever reached. */
+/** Upcasts a version that did not say by what a change was asked for, nor with which request. */
+function ofNoDoor(data: JsonObject): JsonObject {
+  return { ...data, door: null, request_digest: null, rules: null, certificate_ref: null, undone: null };
+}
+
+/** Writes that version. */
+function withoutDoor(data: JsonObject): JsonObject {
+  const { door: _door, request_digest: _digest, rules: _rules, certificate_ref: _ref, undone: _undone, ...rest } = data;
+  return rest;
+}
+
+/**
+ * In version 1 refs could not be restored; up to version 2 layers could hold what no ref ever reached; up to version 3
+ * nothing said by what a change was asked for.
+ */
 const REFS_UPDATED: EventKind = {
-  version: 3,
+  version: 4,
   record: true,
-  upcasters: [(data) => ({ ...data, restored: null }), notLookedAt],
-  downcasters: [withoutOnceReached],
+  upcasters: [(data) => ({ ...data, restored: null }), notLookedAt, ofNoDoor],
+  downcasters: [withoutDoor, withoutOnceReached],
 };
 
 /** In version 1 layers could hold what no ref ever reached. */

@@ -290,7 +290,8 @@ async function append(
         push_id: randomUUID(),
         updates: [update],
         ...{ parts: null, layer: recordedLayer(layer), push_options: [], refused: 0, received_bytes: 1_000 },
-        ...{ once_reached: true, restored: null },
+        ...{ once_reached: true, restored: null, door: 'git', request_digest: null },
+        ...{ rules: null, certificate_ref: null, undone: null },
       },
     };
   });

@@ -12,7 +12,7 @@ import type { SiteBrowser } from '../support/form-browser.ts';
 import { leftovers } from '../support/leftovers.ts';
 import { signIn } from '../support/site-browser.ts';
 import { type Account, createAccount, git, gitUrl, type Strata } from '../support/strata.ts';
-import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /**
@@ -23,12 +23,14 @@ const POINTS: readonly FailpointName[] = ['repository-created', 'push-appended']
 
 describe('A server killed while it makes a repository with a README', () => {
   const ending = suiteEnding();
+  let shared: SharedParts;
   let strata: Strata;
   let ada: Account;
   let browser: SiteBrowser;
 
   beforeAll(async () => {
-    strata = await startNode(ending, await sharedParts(ending));
+    shared = await sharedParts(ending);
+    strata = await startNode(ending, shared);
     ada = await createAccount(strata, 'ada');
     browser = await signIn(strata, ada);
   });
@@ -58,6 +60,8 @@ describe('A server killed while it makes a repository with a README', () => {
       const clone = path.join(work, 'clone');
       await git(clone, ['fsck', '--full', '--strict']);
       assert.equal(await git(clone, ['show', 'HEAD:README.md']), `# ${point}\n\nCut short\n`);
+      const pushed = (await shared.log.since()).findLast(({ type }) => type === 'RefsUpdated');
+      assert.equal(pushed?.data['door'], 'website');
       assert.deepEqual(await leftovers(strata), []);
       const again = await browser.submit('/new', fields);
       assert.equal(again.status, 422, 'the name is taken');

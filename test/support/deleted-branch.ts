@@ -109,6 +109,7 @@ export async function pushPack(
   return pushRefs(context, {
     ...{ repository: await reading.current(), quotas: DEFAULT_PLANS.PRO, cause: CAUSE, refusedNames: 0, atomic: false },
     ...{ guarding: async () => ({ guards: [] }), pushOptions: [], receivedBytes: () => 500, signal: NEVER },
+    door: 'git',
     commands: commands.map((command) => ({ ...command, ref: refName(command.ref) })),
     pack: once(pack),
   });

@@ -71,6 +71,7 @@ export async function startGitReading(defaultBranch = 'main'): Promise<GitReadin
         quotas: DEFAULT_PLANS.PRO,
         cause: { ...CAUSE, actor },
         guarding: async () => ({ guards: [] }),
+        door: 'git',
         commands,
         refusedNames: 0,
         atomic: false,

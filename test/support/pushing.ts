@@ -114,6 +114,7 @@ export async function startPushing(
         quotas: DEFAULT_PLANS.PRO,
         cause: { ...CAUSE, actor: { kind: 'token', id: tokenId } },
         guarding: guardedBy(node, principal, (now) => permits(grantsOf(now), 'GIT_HTTP_WRITE')),
+        door: 'git',
         commands,
         refusedNames: 0,
         atomic: false,

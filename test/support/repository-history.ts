@@ -50,6 +50,11 @@ export function pushed(updates: readonly StoredRefUpdate[], more: Partial<RefsUp
       refused: 0,
       received_bytes: 100,
       restored: null,
+      door: 'git',
+      request_digest: null,
+      rules: null,
+      certificate_ref: null,
+      undone: null,
       ...more,
     },
   };

@@ -210,16 +210,25 @@ export const REFS_NAMED_MAX = 3;
 function tellPush({ data, repository }: Telling): Content {
   const updates = updatesOf(data);
   const many = updates.length === 0 ? countOf(data['parts'] ?? null) : updates.length;
+  const { door } = data;
+  const by = typeof door === 'string' ? (DOORS[door] ?? '') : '';
   const verb = isJsonObject(data['restored'] ?? null) ? 'Restored' : 'Pushed to';
-  if (updates.length === 0) return html`${verb} ${counted(many, 'ref')} of ${repository}`;
+  if (updates.length === 0) return html`${verb} ${counted(many, 'ref')} of ${repository}${by}`;
   const shown = updates.slice(0, REFS_NAMED_MAX).map(({ ref, mark }) => {
     const name = html`<strong><bdi>${shownName(ref.replace(/^refs\/(heads|tags)\//, ''))}</bdi></strong>`;
     return html`${name}${mark !== null && html` <span class="mark bad">${mark}</span>`}`;
   });
   const listed = shown.map((one, at) => html`${at > 0 && ', '}${one}`);
   const more = updates.length - shown.length;
-  return html`${verb} ${listed}${more > 0 && ` and ${counted(more, 'more ref')}`} of ${repository}`;
+  return html`${verb} ${listed}${more > 0 && ` and ${counted(more, 'more ref')}`} of ${repository}${by}`;
 }
+
+/** What a push of git's, or of an older version, does not say. */
+const DOORS: Readonly<Record<string, string>> = {
+  api: ' over the API',
+  website: ' on the website',
+  admin: ' with strata-admin',
+};
 
 const MARKS: Readonly<Record<string, string>> = { 'force-push': 'force push', delete: 'deleted' };
 

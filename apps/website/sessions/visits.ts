@@ -105,7 +105,8 @@ export function personVisit(
   return {
     ...visit,
     position,
-    origin: (repository) => originOf(context, request.raw, request.id, { principal, requirement, id: '', repository }),
+    origin: (repository) =>
+      originOf(context, request.raw, request.id, { principal, requirement, id: '', repository, door: 'website' }),
   };
 }
 

@@ -229,9 +229,10 @@ async function deleteRefs(
   const command = { updates, atomic: true, initialDefaultBranch: null, commitSeconds: new Map<ObjectId, number>() };
   const decision = await finishInTurns(decidingRefs(state, command), context.clock.nextTurn);
   if (decision.results.some(({ code }) => code !== null)) return false;
-  const facts = { layer: null, pushOptions: [], receivedBytes: 0, refusedNames: 0, restored: null };
+  const brought = { layer: null, pushOptions: [], receivedBytes: 0, refusedNames: 0 };
   const pushId = context.ids.next<PushId>();
-  const events = await createPushEvents(context, about)({ pushId, ...facts }, decision, entity.lastAt);
+  const facts = { pushId, ...brought, restored: null, door: 'admin', requestDigest: null } as const;
+  const events = await createPushEvents(context, about)(facts, decision, entity.lastAt);
   const appended = await appendPushEvents(context, { ...entity, state }, events, { ...about, guards: [] });
   return appended !== 'lost';
 }

@@ -164,6 +164,7 @@ function pushAll(
     quotas: { ...context.plans[repository.account.plan], ...NO_QUOTAS },
     cause,
     guarding: async () => ({ guards: [] }),
+    door: 'admin',
     commands: refs.map(({ name: ref, id }) => ({ ref, before: null, after: id })),
     refusedNames: 0,
     atomic: true,

@@ -11,7 +11,7 @@ import { refuse } from '../../kernel/decider.ts';
 import { type EventId, type ObjectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { RefRefusalCode } from '../../repository/commands.ts';
-import type { StoredRefUpdate } from '../../repository/events.ts';
+import type { Door, StoredRefUpdate } from '../../repository/events.ts';
 import type { Refs } from '../../repository/ref-runs.ts';
 import type { Guarding } from '../../runtime/execute.ts';
 import { refsKeyOf } from '../reading/advertised-refs.ts';
@@ -27,7 +27,7 @@ export interface ChangeRefsContext extends PushContext {
 }
 
 /** A push always needs its caller's guard. */
-export type ChangeRefsOrigin = RepositoryCommandOrigin & { readonly guarding: Guarding };
+export type ChangeRefsOrigin = RepositoryCommandOrigin & { readonly guarding: Guarding; readonly door: Door };
 
 export interface WantedRef {
   /** The full name as the caller sent it. */
@@ -99,6 +99,7 @@ export async function changeRefs(
     quotas: context.plans[repository.account.plan],
     cause: origin.cause,
     guarding: origin.guarding,
+    door: origin.door,
     unreadable: await unreadableOf(context, repository, named),
     commands,
     refusedNames: faults.size,

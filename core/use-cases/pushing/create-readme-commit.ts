@@ -11,6 +11,7 @@ import { refuse } from '../../kernel/decider.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { FirstCommits } from '../../ports/first-commits.ts';
+import type { Door } from '../../repository/events.ts';
 import type { Guarding } from '../../runtime/execute.ts';
 import {
   createRepository,
@@ -31,7 +32,7 @@ export interface ReadmeContext extends PushContext {
 }
 
 /** A push always needs its caller's guard. */
-export type ReadmeOrigin = RepositoryCommandOrigin & { readonly guarding: Guarding };
+export type ReadmeOrigin = RepositoryCommandOrigin & { readonly guarding: Guarding; readonly door: Door };
 
 type Refused = { readonly refused: Refusal };
 
@@ -81,6 +82,7 @@ export async function pushReadme(
     quotas: context.plans[account.plan],
     cause: origin.cause,
     guarding: origin.guarding,
+    door: origin.door,
     commands: [{ ref, before: null, after: commit }],
     refusedNames: 0,
     atomic: true,

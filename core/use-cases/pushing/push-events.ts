@@ -11,6 +11,7 @@ import type { EventStore, StreamGuard } from '../../ports/event-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { UpdateRefsDecision } from '../../repository/decide.ts';
 import {
+  type Door,
   type RefsUpdated,
   type RepositoryEvent,
   refUpdatesEventKinds,
@@ -39,6 +40,9 @@ export interface PushedFacts {
   readonly refusedNames: number;
   /** The event whose refs are restored; null for a push. */
   readonly restored: EventId | null;
+  readonly door: Door;
+  /** SHA-256 of the request, in hex, if it has an idempotency key. */
+  readonly requestDigest: string | null;
 }
 
 export interface PushEvents {
@@ -90,6 +94,11 @@ export function createPushEvents(
       refused: facts.refusedNames + decision.results.filter(({ code }) => code !== null).length,
       received_bytes: facts.receivedBytes,
       restored: facts.restored === null ? null : { event_id: facts.restored },
+      door: facts.door,
+      request_digest: facts.requestDigest,
+      rules: null,
+      certificate_ref: null,
+      undone: null,
     };
     const chosen: readonly RepositoryEvent[] =
       defaultBranch === null ? [] : [{ type: 'DefaultBranchChanged', data: { default_branch: defaultBranch } }];

@@ -29,6 +29,7 @@ import {
 import type { UsageReader } from '../../ports/usage.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
 import { decideRefs, mayChooseDefaultBranch, type UpdateRefsDecision } from '../../repository/decide.ts';
+import type { Door } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { Layer } from '../../repository/layer.ts';
 import type { Refs } from '../../repository/ref-runs.ts';
@@ -93,6 +94,7 @@ export interface Push {
    */
   readonly causeAgain?: () => Promise<Cause>;
   readonly guarding: Guarding;
+  readonly door: Door;
   readonly commands: readonly PushCommand[];
   /** Objects of the repository that the caller may not read: no ref gets one, as if it were not there. */
   readonly unreadable?: ReadonlySet<ObjectId>;
@@ -315,8 +317,9 @@ function createAttempts(
     }
     const { about, eventsOf, layer } = stored;
     const receivedBytes = push.receivedBytes();
-    const { pushOptions, refusedNames } = push;
-    const facts = { pushId, layer, pushOptions, receivedBytes, refusedNames, restored: null };
+    const { pushOptions, refusedNames, door } = push;
+    const brought = { layer, pushOptions, receivedBytes, refusedNames };
+    const facts = { pushId, ...brought, restored: null, door, requestDigest: null };
     const events = await eventsOf(facts, decision, entity.lastAt);
     // The guards are read last, so that nothing slow comes between them and the append.
     const guarded = await push.guarding();

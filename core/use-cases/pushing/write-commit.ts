@@ -158,6 +158,7 @@ function pushOf(
     quotas: context.plans[repository.account.plan],
     cause: origin.cause,
     guarding: origin.guarding,
+    door: origin.door,
     commands: [{ ref, before, after: commit.id }],
     refusedNames: 0,
     atomic: true,

@@ -18,7 +18,7 @@ import type { ExpectedRevision } from '../../ports/event-store.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
 import { decidingRefs, type UpdateRefsDecision } from '../../repository/decide.ts';
-import type { StoredRefUpdate } from '../../repository/events.ts';
+import type { Door, StoredRefUpdate } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { type Refs, sortedRefNames } from '../../repository/ref-runs.ts';
 import type { OpenRepository } from '../../repository/state.ts';
@@ -85,10 +85,12 @@ export async function planRestoration(
  */
 const RACES_MAX = 100;
 
+export type RestoreOrigin = RepositoryCommandOrigin & { readonly door: Door };
+
 /** Restores the refs. `event` is null if nothing changes. */
 export async function restoreRefs(
   context: RestoreContext,
-  origin: RepositoryCommandOrigin,
+  origin: RestoreOrigin,
   wanted: WantedRestoration,
 ): Promise<(RestorationPlan & { readonly event: EventId | null }) | Refused> {
   let { entity } = wanted.repository;
@@ -264,12 +266,13 @@ function createDescends(
 
 type Append = (prepared: Prepared) => Promise<{ readonly event: EventId } | 'lost' | Refused>;
 
-function createAppend(context: RestoreContext, origin: RepositoryCommandOrigin): Append {
+function createAppend(context: RestoreContext, origin: RestoreOrigin): Append {
   const about = { account: origin.account, cause: origin.cause };
   const eventsOf = createPushEvents(context, about);
   const pushId = context.ids.next<PushId>();
   return async ({ entity, decision, restored }) => {
-    const facts = { pushId, layer: null, pushOptions: [], receivedBytes: 0, refusedNames: 0, restored };
+    const brought = { layer: null, pushOptions: [], receivedBytes: 0, refusedNames: 0 };
+    const facts = { pushId, ...brought, restored, door: origin.door, requestDigest: null };
     const events = await eventsOf(facts, decision, entity.lastAt);
     const guarded = (await origin.guarding?.()) ?? { guards: [] };
     if ('refused' in guarded) return guarded;

@@ -158,6 +158,7 @@ describe('Adopting the layers of a newer manifest', () => {
       },
     ]);
     assert.deepEqual(await typesSince(node.events), ['RefsUpdated', 'LayersCompacted', 'LayersExpired']);
+    assert.equal((await node.events.readAll(backup, 1))[0]?.data['door'], 'admin');
     assert.deepEqual(await refsOf(node), { 'refs/heads/main': main });
     // What was pushed after the backup is there, though no ref names it.
     assert.deepEqual(await foundIn(node, [main, side, later]), [true, false, true]);

@@ -98,6 +98,9 @@ describe('POST /v1/repos/{username}/{name}/refs', () => {
     const { activity } = (await fixture.request('GET', '/v1/repos/ada/project/activity', owner)).json();
     const own = activity.filter((row: { readonly id: string }) => row.id === event_id);
     assert.deepEqual([own.length, own[0].actor], [4, { kind: 'token', id: token.id }]);
+    const { stream } = repository.entity;
+    const [pushed] = await fixture.context.events.readStream(stream, { direction: 'backwards', limit: 1 });
+    assert.deepEqual([pushed?.id, pushed?.data['door']], [event_id, 'api']);
   });
 
   test('refuses a ref that is not as expected, tells its head, and changes nothing', async () => {

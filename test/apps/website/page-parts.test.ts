@@ -32,6 +32,7 @@ import {
   type WebhookDeliveryId,
   type WebhookId,
 } from '../../../core/kernel/ids.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
 import { vaultRef } from '../../../core/kernel/vault-ref.ts';
 import { newAccount, newEvent, newStream } from '../../support/events.ts';
 
@@ -116,6 +117,22 @@ describe('A row of the history', () => {
       .join(', ');
     assert.equal(told(REFS_NAMED_MAX), `Pushed to ${names} of a deleted repository`);
     assert.equal(told(REFS_NAMED_MAX + 1), `Pushed to ${names} and 1 more ref of a deleted repository`);
+  });
+
+  test('says by what refs were changed, unless it was git', () => {
+    const told = (data: JsonObject): string => {
+      const updates = [{ ref: 'refs/heads/main', kind: 'create' }];
+      const event = { ...newEvent({ type: 'RefsUpdated', data: { updates, ...data } }), stream: newStream() };
+      return textOf(tellEvent(event, { repositories: new Map() }));
+    };
+    const doors: readonly JsonObject[] = [{}, { door: null }, { door: 'git' }, { door: 'something newer' }];
+    for (const data of doors) assert.equal(told(data), 'Pushed to main of a deleted repository');
+    assert.equal(told({ door: 'api' }), 'Pushed to main of a deleted repository over the API');
+    assert.equal(told({ door: 'admin' }), 'Pushed to main of a deleted repository with strata-admin');
+    const restored = { event_id: 'e' };
+    assert.equal(told({ door: 'website', restored }), 'Restored main of a deleted repository on the website');
+    const parts = { updates: 2 };
+    assert.equal(told({ door: 'api', parts, updates: [] }), 'Pushed to 2 refs of a deleted repository over the API');
   });
 
   test('names addresses up to the limit, and counts the others', () => {

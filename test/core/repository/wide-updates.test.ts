@@ -108,7 +108,7 @@ describe('A wide push', () => {
     const named = { stream, count: parts.length, updates: updates.length, sha256, ...more };
     const repository = streamName('repository', randomUUID());
     const { type, data } = pushed([], { parts: named });
-    await events.append({ stream: repository, expected: 'none', events: [newEvent({ type, version: 3, data })] });
+    await events.append({ stream: repository, expected: 'none', events: [newEvent({ type, version: 4, data })] });
     const [event] = await events.readStream(repository, { direction: 'forwards', limit: 1 });
     assert.ok(event !== undefined);
     return { events, event };

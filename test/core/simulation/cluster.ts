@@ -191,6 +191,7 @@ async function push(world: World, node: TestNode, name: string): Promise<void> {
       quotas: DEFAULT_PLANS.PRO,
       cause: { ...CAUSE, requestId: id },
       guarding: async () => ({ guards: [] }),
+      door: 'git',
       commands,
       refusedNames: 0,
       atomic: dice.chance(0.3),

@@ -250,6 +250,7 @@ class LayerLife {
     const push = {
       ...{ repository, quotas: DEFAULT_PLANS.PRO, cause: CAUSE, guarding: async () => ({ guards: [] }) },
       ...{ commands, refusedNames: 0, atomic: false, pushOptions: [], receivedBytes: () => 500, signal: NEVER },
+      door: 'git' as const,
       pack: after.length === 0 ? null : once(this.#client.pack([...after, ...have], { thin: true })),
     };
     let outcome: PushOutcome;

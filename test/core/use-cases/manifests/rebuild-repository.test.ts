@@ -136,8 +136,8 @@ describe('A rebuild', () => {
     const { stream } = made.entity;
     const events = await node.events.readStream(stream, { direction: 'forwards', limit: 10 });
     assert.deepEqual(
-      events.map(({ type }) => type),
-      ['RefsUpdated'],
+      events.map(({ type, data }) => [type, data['door']]),
+      [['RefsUpdated', 'admin']],
     );
     assert.deepEqual((await Array.fromAsync(store.list(''), ({ key }) => key)).sort(), before);
   });

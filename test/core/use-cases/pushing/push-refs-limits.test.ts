@@ -204,6 +204,7 @@ describe('Layers that are removed while a push is checked', () => {
       quotas: quotasOf(null, null),
       cause: CAUSE,
       guarding: async () => ({ guards: [] }),
+      door: 'git',
       commands: [{ ref: main, before: A, after: B }],
       refusedNames: 0,
       atomic: false,

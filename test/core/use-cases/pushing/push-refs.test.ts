@@ -51,8 +51,8 @@ describe('A push', () => {
     const [key] = await pushing.layerKeys();
     assert.ok(data.layer !== null && key !== undefined);
     assert.deepEqual(
-      [data.layer.key, data.push_options, data.refused, data.received_bytes, data.parts],
-      [key, ['ci.skip'], 0, 500, null],
+      [data.layer.key, data.push_options, data.refused, data.received_bytes, data.parts, data.door],
+      [key, ['ci.skip'], 0, 500, null, 'git'],
     );
     assert.equal(data.updates[1]?.peeled, A);
     const state = await pushing.state();

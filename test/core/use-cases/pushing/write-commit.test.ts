@@ -55,7 +55,7 @@ describe('A commit over the API', () => {
       },
       ...parts,
     };
-    const origin = { account, cause: CAUSE, guarding: async () => ({ guards: [] }) };
+    const origin = { account, cause: CAUSE, guarding: async () => ({ guards: [] }), door: 'api' as const };
     return writeCommit(context, origin, {
       ...{ repository: await reading.current(), branch: 'main', expected: 'any', start: null, message: 'A change\n' },
       ...{ author: AUTHOR, committer: AUTHOR, changes: [put('new', 'new\n')], allowEmpty: false },
@@ -99,9 +99,12 @@ describe('A commit over the API', () => {
   const blobOf = (text: string) => reading.git.object('blob', text);
 
   test('with any head is applied to the head that another pushed in between', async () => {
-    const { before, after, commit } = await written({}, rival({ other: 'other\n' }));
+    const { before, after, commit, event } = await written({}, rival({ other: 'other\n' }));
     assert.deepEqual([before, commit.parents], [theirs('main'), [theirs('main')]]);
     assert.equal(await tip(), after);
+    const { stream } = (await reading.current()).entity;
+    const [pushed] = await reading.node.events.readStream(stream, { direction: 'backwards', limit: 1 });
+    assert.deepEqual([pushed?.id, pushed?.data['door']], [event, 'api']);
   });
 
   test('with any head changes nothing that another wrote to its paths in between', async () => {

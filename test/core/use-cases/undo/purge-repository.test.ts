@@ -378,7 +378,7 @@ async function pushAsBefore({ node, database, git, current }: GitReading, after:
     },
     {
       ...{ repository, quotas: DEFAULT_PLANS.PRO, cause: CAUSE, refusedNames: 0, atomic: false, signal: NEVER },
-      ...{ guarding: async () => ({ guards: [] }), pushOptions: [], receivedBytes: () => 500 },
+      ...{ guarding: async () => ({ guards: [] }), pushOptions: [], receivedBytes: () => 500, door: 'git' },
       ...{ commands: [{ ref, before, after }], pack: once(git.packOf([...new Set([...reached, ...junk])])) },
     },
   );

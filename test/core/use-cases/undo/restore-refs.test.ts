@@ -42,7 +42,7 @@ function contextOf({ node, database }: GitReading): RestoreContext {
 
 async function restore(of: GitReading, to: RestorePoint, refs: readonly string[] | null = null) {
   const repository = await of.current();
-  const origin = { account: of.account, cause: CAUSE };
+  const origin = { account: of.account, cause: CAUSE, door: 'website' } as const;
   return restoreRefs(contextOf(of), origin, { repository, to, refs, seen: null, signal: NEVER });
 }
 
@@ -136,7 +136,7 @@ describe('A restoration', () => {
     assert.equal(restored.updates.length, count);
     const { data } = await lastEvent(at);
     assert.deepEqual([data['updates'], (data['parts'] as { updates: number }).updates], [[], count]);
-    assert.deepEqual(data['restored'], { event_id: before });
+    assert.deepEqual([data['restored'], data['door']], [{ event_id: before }, 'website']);
     const fresh = await startNode(at.node.events);
     context.onTestFinished(() => fresh.entities.close());
     const { state } = await fresh.entities.get(repositories, (await at.current()).id);
