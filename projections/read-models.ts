@@ -9,6 +9,7 @@ import { commitLength } from '../core/git/history/commit-length.ts';
 import type { Digest } from '../core/kernel/digest.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import { countedCache } from '../core/kernel/shown-caches.ts';
+import type { ActivityReader } from '../core/ports/activity.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
@@ -27,7 +28,7 @@ import {
   readLogPrefix,
   readTreeHashes,
 } from './account-log/queries.ts';
-import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
+import { readActivity, readKeyedPush, readPushes, readPushTips } from './activity/queries.ts';
 import { readBucketErrors } from './bucket-errors/queries.ts';
 import { readChanges } from './changes/queries.ts';
 import { type Branches, type HistoryVersion, readBranches, readCommits, readVersion } from './history/queries.ts';
@@ -147,9 +148,7 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
       await runner.waitFor(position, READ_WAIT_MS, [models.accessTokens.name]);
       return readTokensAmong(accessTokens, ids);
     },
-    activity: (repository, page) => readActivity(activity, repository, page),
-    pushes: (repository, revisions) => readPushes(activity, repository, revisions),
-    pushTips: (repository, from, limit) => readPushTips(activity, repository, from, limit),
+    ...activityReaders(activity, options),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
     webhookDelivery: (account, webhook, delivery) => readWebhookDelivery(deliveries, account, webhook, delivery),
     accountLogCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.accountLog.name]),
@@ -171,6 +170,18 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),
+  };
+}
+
+function activityReaders(activity: LiveReader, { models, runner }: ReadModelsOptions): ActivityReader {
+  return {
+    activity: (repository, page) => readActivity(activity, repository, page),
+    pushes: (repository, revisions) => readPushes(activity, repository, revisions),
+    pushTips: (repository, from, limit) => readPushTips(activity, repository, from, limit),
+    async keyedPush(repository, push, position) {
+      await runner.waitFor(position, READ_WAIT_MS, [models.activity.name]);
+      return readKeyedPush(activity, repository, push);
+    },
   };
 }
 

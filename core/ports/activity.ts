@@ -4,8 +4,8 @@
  * Invariants: the changes of a repository are numbered from 0 in the order of its stream, without gaps, so that the
  * cost of a page does not grow with its offset.
  */
-import type { Actor } from '../kernel/envelope.ts';
-import type { EventId, ObjectId, RepositoryId, Timestamp } from '../kernel/ids.ts';
+import type { Actor, LogPosition } from '../kernel/envelope.ts';
+import type { EventId, ObjectId, PushId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 import type { Page, PageOf } from '../kernel/page.ts';
 
 /** The event that moved refs: a push, or a restoration. */
@@ -41,6 +41,15 @@ export interface PushTip {
   readonly target: ObjectId;
 }
 
+/** A push whose request had an idempotency key. */
+export interface KeyedPush {
+  readonly revision: number;
+  readonly eventId: EventId;
+  readonly at: Timestamp;
+  /** SHA-256 of what was asked for, in hex. */
+  readonly requestDigest: string;
+}
+
 export interface ActivityReader {
   /** Returns changes of a repository, newest first. */
   activity(repository: RepositoryId, page: Page): Promise<PageOf<ActivityRow>>;
@@ -48,4 +57,6 @@ export interface ActivityReader {
   pushes(repository: RepositoryId, revisions: readonly number[]): Promise<readonly PushRow[]>;
   /** Returns what changes from this number on pointed refs to, oldest first; deletions are left out. */
   pushTips(repository: RepositoryId, from: number, limit: number): Promise<readonly PushTip[]>;
+  /** Returns the repository's push of this id, at least up to the position; null if there is none with a key. */
+  keyedPush(repository: RepositoryId, push: PushId, position: LogPosition): Promise<KeyedPush | null>;
 }

@@ -17,7 +17,7 @@ import { activityTables, RUN_CHANGES_MAX } from './table.ts';
 
 export const activityProjection: Projection = {
   name: 'activity',
-  version: 2,
+  version: 3,
   categories: ['repository', 'accessToken'],
   tables: activityTables,
   onPoison: 'park',
@@ -73,15 +73,23 @@ type Change = readonly [
   target: string | null,
 ];
 
+interface KeyedFields {
+  readonly push_id: string;
+  readonly repository_id: string;
+  readonly revision: number;
+  readonly request_digest: string;
+}
+
 interface Folded {
   readonly pushes: PushFields[];
+  readonly keyed: KeyedFields[];
   readonly runs: RunFields[];
   /** The last name of each token. */
   readonly tokens: Map<string, string>;
 }
 
 function fold(events: readonly RecordedEvent[]): Folded {
-  const folded: Folded = { pushes: [], runs: [], tokens: new Map() };
+  const folded: Folded = { pushes: [], keyed: [], runs: [], tokens: new Map() };
   for (const recorded of events) {
     if (categoryOf(recorded.stream) === 'repository') foldPush(folded, recorded);
     else foldToken(folded, recorded);
@@ -89,7 +97,7 @@ function fold(events: readonly RecordedEvent[]): Folded {
   return folded;
 }
 
-function foldPush({ pushes, runs }: Folded, recorded: RecordedEvent): void {
+function foldPush({ pushes, keyed, runs }: Folded, recorded: RecordedEvent): void {
   const event = readEvent(repositoryEventKinds, recorded);
   if (event.type !== 'RefsUpdated') return;
   const repository_id = entityIdOf(recorded.stream);
@@ -103,7 +111,8 @@ function foldPush({ pushes, runs }: Folded, recorded: RecordedEvent): void {
     occurred_at: recorded.occurredAt,
     restored: event.data.restored !== null,
   });
-  const { updates } = event.data;
+  const { updates, push_id, request_digest } = event.data;
+  if (request_digest !== null) keyed.push({ push_id, repository_id, revision, request_digest });
   for (let start = 0; start < updates.length; start += RUN_CHANGES_MAX) {
     const changes = updates.slice(start, start + RUN_CHANGES_MAX).map(changeOf);
     const has_targets = changes.some(([, , , , target]) => target !== null);
@@ -148,7 +157,7 @@ async function nextNumbers(
   return next;
 }
 
-function toWrite(table: TableOf, { pushes, runs, tokens }: Folded, next: Map<string, number>): Write {
+function toWrite(table: TableOf, { pushes, keyed, runs, tokens }: Folded, next: Map<string, number>): Write {
   const numbered = runs.map((run) => {
     const number = next.get(run.repository_id) ?? 0;
     next.set(run.repository_id, number + run.count);
@@ -160,6 +169,11 @@ function toWrite(table: TableOf, { pushes, runs, tokens }: Folded, next: Map<str
         items: pushes,
         text: `INSERT INTO ${table('activity_pushes')} SELECT * FROM json_to_recordset($1) AS p(repository_id uuid,
           revision integer, event_id uuid, actor_kind text, actor_id text, occurred_at text, restored boolean)`,
+      },
+      {
+        items: keyed,
+        text: `INSERT INTO ${table('activity_keyed_pushes')} SELECT * FROM json_to_recordset($1) AS k(push_id uuid,
+          repository_id uuid, revision integer, request_digest text) ON CONFLICT (push_id) DO NOTHING`,
       },
       {
         items: numbered,

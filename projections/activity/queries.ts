@@ -1,7 +1,7 @@
 /** The queries of ref changes and of the pushes that made them. */
-import { type RepositoryId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
+import { type PushId, type RepositoryId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
-import type { ActivityRow, PushRow, PushTip } from '../../core/ports/activity.ts';
+import type { ActivityRow, KeyedPush, PushRow, PushTip } from '../../core/ports/activity.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import type { TableOf } from '../runner/projection.ts';
 import { RUN_CHANGES_MAX } from './table.ts';
@@ -55,6 +55,13 @@ const tipsQuery: ReadQuery = {
       WHERE ${NUMBER} >= $2 AND change.value->>4 IS NOT NULL ORDER BY c.number, change.place LIMIT $3) AS tips`,
 };
 
+const keyedQuery: ReadQuery = {
+  answer: (table) => `SELECT json_build_object('revision', p.revision, 'eventId', p.event_id, 'at', p.occurred_at,
+      'requestDigest', k.request_digest)
+    FROM ${table('activity_keyed_pushes')} AS k JOIN ${table('activity_pushes')} AS p USING (repository_id, revision)
+    WHERE k.push_id = $2 AND k.repository_id = $1`,
+};
+
 const concerning = (repository: RepositoryId) => () => ({ streams: [`repository-${repository}`] });
 
 export async function readActivity(
@@ -84,4 +91,13 @@ export async function readPushTips(
   const { value } = await reader.read(tipsQuery, [repository, from, limit], concerning(repository));
   const rows = value as readonly (readonly [number, number, PushTip['target']])[];
   return rows.map(([number, revision, target]) => ({ number, revision, target }));
+}
+
+export async function readKeyedPush(
+  reader: LiveReader,
+  repository: RepositoryId,
+  push: PushId,
+): Promise<KeyedPush | null> {
+  const { value } = await reader.read(keyedQuery, [repository, push], concerning(repository));
+  return value as KeyedPush | null;
 }

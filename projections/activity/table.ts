@@ -1,6 +1,6 @@
 /**
- * The tables of ref changes: the changes in runs of a few to a row, one row for each event that made some, and the
- * names of access tokens, which stay when a token is revoked.
+ * The tables of ref changes: the changes in runs of a few to a row, one row for each event that made some and one more
+ * if its request had an idempotency key, and the names of access tokens, which stay when a token is revoked.
  *
  * Invariants: nothing is removed when a repository is deleted, because it may be restored with its past.
  */
@@ -57,4 +57,17 @@ const tokens: ProjectionTable = {
   create: (table) => [`CREATE TABLE ${table} (id uuid PRIMARY KEY, name text NOT NULL)`],
 };
 
-export const activityTables: readonly ProjectionTable[] = [pushes, changes, tokens];
+const keyedPushes: ProjectionTable = {
+  name: 'activity_keyed_pushes',
+  key: ['push_id'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (
+      push_id uuid PRIMARY KEY,
+      repository_id uuid NOT NULL,
+      revision integer NOT NULL,
+      request_digest text COLLATE "C" NOT NULL)`,
+  ],
+};
+
+export const activityTables: readonly ProjectionTable[] = [pushes, changes, tokens, keyedPushes];

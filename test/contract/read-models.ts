@@ -9,6 +9,7 @@ import {
   type AccessTokenId,
   type AccountId,
   type ObjectId,
+  type PushId,
   type RepositoryId,
   type StorageBucketId,
   timestamp,
@@ -631,6 +632,34 @@ function activityContract(open: Open): void {
         );
       }
     }
+  });
+
+  test('find a push by its id, if its request had a key, also in a deleted repository', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const [repository, other] = [
+      await append.repository(account, 'project'),
+      await append.repository(account, 'other'),
+    ];
+    const [keyed, plain] = [newUuid<PushId>(), newUuid<PushId>()];
+    const updates = [update(MAIN, ZERO_OBJECT_ID, id('1'), 'create')];
+    await append.push(account, repository, { updates, push_id: plain });
+    append.now = timestamp('2026-11-21T11:00:00.000Z');
+    const request_digest = 'e'.repeat(64);
+    const position = await append.push(account, repository, { updates, push_id: keyed, request_digest });
+    await append.append(streamName('repository', repository), account, 'RepositoryClosed', {});
+    const reads = await current(models);
+    const found = await reads.keyedPush(repository, keyed, position);
+    assert.deepEqual(
+      { ...found, eventId: null },
+      { revision: 1, eventId: null, at: '2026-11-21T11:00:00.000Z', requestDigest: request_digest },
+    );
+    const [row] = await reads.pushes(repository, [1]);
+    assert.equal(found?.eventId, row?.eventId);
+    assert.equal(await reads.keyedPush(other, keyed, position), null);
+    assert.equal(await reads.keyedPush(repository, plain, position), null);
+    assert.equal(await reads.keyedPush(repository, newUuid(), LOG_START), null);
   });
 
   test('keep the last name of a token that was renamed and revoked, and the changes of a deleted repository', async (context) => {

@@ -26,6 +26,7 @@ export async function appendLongAccount(append: Appender, entries: number): Prom
       type: 'RefsUpdated',
       data: {
         ...{ push_id: `${turn}-${n}`, parts: null, push_options: [], refused: 0, restored: null },
+        request_digest: null,
         updates: [moved(branch(`b${(turn + n) % 40}`), null, oid(`${(turn % 9) + 1}${n}`))],
         ...{ layer: layer(10), received_bytes: 100 },
       },

@@ -134,6 +134,7 @@ export class Appender {
         push_options: [],
         received_bytes: 0,
         restored: null,
+        request_digest: null,
       },
       ...fields,
     });

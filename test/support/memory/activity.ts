@@ -58,6 +58,17 @@ export function createMemoryActivity(options: {
       const pushes = new Map((await changesOf(repository)).map(({ push }) => [push.revision, push]));
       return revisions.flatMap((revision) => pushes.get(revision) ?? []);
     },
+    keyedPush: async (repository, push) => {
+      for (const recorded of await options.events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
+        if (recorded.stream !== streamName('repository', repository) || recorded.type !== 'RefsUpdated') continue;
+        const event = readEvent(repositoryEventKinds, recorded);
+        if (event.type !== 'RefsUpdated' || event.data.push_id !== push) continue;
+        const { request_digest: requestDigest } = event.data;
+        const { revision, id: eventId, occurredAt: at } = recorded;
+        return requestDigest === null ? null : { revision, eventId, at, requestDigest };
+      }
+      return null;
+    },
     pushTips: async (repository, from, limit) =>
       (await changesOf(repository))
         .filter(({ number, target }) => number >= from && target !== null)
