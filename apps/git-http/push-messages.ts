@@ -62,6 +62,8 @@ export function pushRefusalText(refusal: PushRefusal, body: ReadBody): string {
       return 'the push took too long to commit: push again';
     case 'refs-moved-too-often':
       return 'others moved the refs whenever the push was decided: push again';
+    case 'key-in-use':
+      return 'another push with this key is under way: push again';
     case 'disk-full':
       return 'the server has no room left on its disk: nothing was changed, try again later';
     case 'too-much-at-once':

@@ -25,6 +25,7 @@ function evolveAccessToken(state: AccessToken, event: AccessTokenEvent, at: Time
         status: 'exchanged',
         account: uuid(data.account),
         trustRule: { id: uuid(data.trust_rule_id), epoch: data.rule_epoch },
+        subjectRef: data.subject_ref,
         scope: data.scope,
         grants: data.grants,
         repositoryIds: data.repository_ids.map((id) => uuid<RepositoryId>(id)),

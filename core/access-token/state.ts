@@ -20,6 +20,8 @@ export interface ExchangedToken extends RepositorySelection {
   readonly account: AccountId;
   /** The rule that allowed the exchange, and the number of changes that it had seen then. */
   readonly trustRule: { readonly id: TrustRuleId; readonly epoch: number };
+  /** A vault reference of the identity token's subject: the same for each exchange of the subject. */
+  readonly subjectRef: string;
   readonly grants: readonly Grant[];
   readonly expiresAt: Timestamp;
   readonly secretHash: string;

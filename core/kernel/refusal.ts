@@ -107,6 +107,12 @@ export type Refusal =
   | { readonly code: 'refs-moved-meanwhile' }
   /** Others moved refs whenever a change of them was decided. */
   | { readonly code: 'refs-moved-too-often'; readonly waitSeconds: number }
+  /** Another request with this idempotency key is under way, or has just been. */
+  | { readonly code: 'key-in-use' }
+  /** A request that asks for something else has used this idempotency key. */
+  | { readonly code: 'key-used-otherwise' }
+  /** An older version runs beside this one, for which events are written without what keys need. */
+  | { readonly code: 'keys-during-upgrade'; readonly waitSeconds: number }
   /** A tag that refs are to lead to is larger than a push may bring, or their moves take too long to compare. */
   | { readonly code: 'pack-object-too-large'; readonly detail: string }
   | { readonly code: 'pack-too-costly'; readonly detail: string }

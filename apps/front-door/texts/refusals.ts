@@ -193,6 +193,18 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 503,
     message: () => 'Others moved the refs whenever the change was decided: nothing was changed, try again',
   },
+  'key-in-use': {
+    status: 409,
+    message: () => 'A request with this Idempotency-Key is under way: nothing was changed by this one, send it again',
+  },
+  'key-used-otherwise': {
+    status: 422,
+    message: () => 'This Idempotency-Key was used within 24 hours by a request with another body',
+  },
+  'keys-during-upgrade': {
+    status: 503,
+    message: () => 'The service is being upgraded and takes no Idempotency-Key until that is done: try again',
+  },
   'pack-object-too-large': { status: 422, message: (r) => r.detail },
   'pack-too-costly': { status: 422, message: (r) => r.detail },
   'webhooks-not-notified': {

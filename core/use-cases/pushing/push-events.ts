@@ -4,8 +4,9 @@
  *
  * Invariants: parts are in the log before the event that names them. Parts that no event names mean nothing.
  */
+import { readEvent } from '../../kernel/decider.ts';
 import type { Digest } from '../../kernel/digest.ts';
-import { type Cause, type NewEvent, streamName } from '../../kernel/envelope.ts';
+import { type Cause, type NewEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, PushId, Timestamp } from '../../kernel/ids.ts';
 import type { EventStore, StreamGuard } from '../../ports/event-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
@@ -57,28 +58,43 @@ export interface PushEvents {
  * the same updates, it uses the parts that are already in the log.
  */
 export function createPushEvents(
-  context: Omit<PartsContext, 'events'> & { readonly events: Pick<EventStore, 'append'> },
+  context: Omit<PartsContext, 'events'> & { readonly events: Pick<EventStore, 'append' | 'readStream'> },
   about: { readonly account: AccountId; readonly cause: Cause },
 ): (facts: PushedFacts, decision: UpdateRefsDecision, lastAt: Timestamp | null) => Promise<PushEvents> {
   let appended: { readonly parts: UpdateParts; readonly of: readonly StoredRefUpdate[] } | null = null;
 
-  async function partsOf(updates: readonly StoredRefUpdate[], lastAt: Timestamp | null): Promise<UpdateParts> {
+  async function partsOf(
+    { pushId, requestDigest }: PushedFacts,
+    updates: readonly StoredRefUpdate[],
+    lastAt: Timestamp | null,
+  ): Promise<UpdateParts> {
     if (appended !== null && areEqual(appended.of, updates)) return appended.parts;
+    // A request with the same key may have died after it had appended these parts, or others.
+    const known = requestDigest === null ? null : await append(streamName('refUpdates', pushId), updates, lastAt);
+    const parts = known ?? (await append(streamName('refUpdates', context.ids.next<PushId>()), updates, lastAt));
+    if (parts === null) throw new TypeError('A new stream exists already');
+    await context.failpoint('push-parts-appended');
+    appended = { parts, of: updates };
+    return parts;
+  }
+
+  /** Appends the parts that the stream does not have; null if it has others. */
+  async function append(
+    stream: StreamName,
+    updates: readonly StoredRefUpdate[],
+    lastAt: Timestamp | null,
+  ): Promise<UpdateParts | null> {
     // Part by part, so that others have the event loop while each is appended.
     const running = startUpdatesDigest(context.digest);
-    const stream = streamName('refUpdates', context.ids.next<PushId>());
     const parts = splitUpdates(updates);
     for (const [index, part] of parts.entries()) {
       running.add(part.data.updates);
       const events = envelop(context, { kinds: refUpdatesEventKinds }, [part], { ...about, lastAt });
       const expected = index === 0 ? 'none' : index - 1;
       const result = await context.events.append({ stream, expected, events });
-      if (result.outcome === 'conflict') throw new TypeError(`The new stream ${stream} exists already`);
+      if (result.outcome === 'conflict' && !(await isThere(context, stream, index, part.data.updates))) return null;
     }
-    await context.failpoint('push-parts-appended');
-    const named = { stream, count: parts.length, updates: updates.length, sha256: running.hex() };
-    appended = { parts: named, of: updates };
-    return named;
+    return { stream, count: parts.length, updates: updates.length, sha256: running.hex() };
   }
 
   return async (facts, decision, lastAt) => {
@@ -86,7 +102,7 @@ export function createPushEvents(
     const data: RefsUpdated['data'] = {
       push_id: facts.pushId,
       updates,
-      parts: isNarrow(updates, facts.pushOptions) ? null : await partsOf(updates, lastAt),
+      parts: isNarrow(updates, facts.pushOptions) ? null : await partsOf(facts, updates, lastAt),
       layer: facts.layer === null ? null : recordedLayer(facts.layer),
       // leave-out-unreached-objects.ts has seen to it.
       once_reached: true,
@@ -126,6 +142,16 @@ export async function appendPushEvents(
   const observed = enveloped.map((event, index) => ({ ...event, data: whole[index]?.data ?? event.data }));
   context.entities.observe(stream, nextRevision(expected), result.position, observed);
   return enveloped;
+}
+
+async function isThere(
+  { events }: { readonly events: Pick<EventStore, 'readStream'> },
+  stream: StreamName,
+  revision: number,
+  updates: readonly StoredRefUpdate[],
+): Promise<boolean> {
+  const [part] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
+  return part !== undefined && areEqual(readEvent(refUpdatesEventKinds, part).data.updates, updates);
 }
 
 function areEqual(some: readonly StoredRefUpdate[], others: readonly StoredRefUpdate[]): boolean {

@@ -16,9 +16,10 @@ import type { PlanQuotas } from '../../account/plans.ts';
 import type { PackRefusal } from '../../git/pack-refusal.ts';
 import { PackRefusedError } from '../../git/pack-refusal.ts';
 import { branchOfRef, type RefName } from '../../git/ref-name.ts';
-import type { Cause } from '../../kernel/envelope.ts';
+import type { Cause, LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, ObjectId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { SettledWithin } from '../../ports/clock.ts';
+import type { EventStore } from '../../ports/event-store.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
   type ObjectDatabase,
@@ -96,6 +97,8 @@ export interface Push {
   readonly guarding: Guarding;
   readonly door: Door;
   readonly commands: readonly PushCommand[];
+  /** The key of the request, if it has one. */
+  readonly key?: PushKey | null;
   /** Objects of the repository that the caller may not read: no ref gets one, as if it were not there. */
   readonly unreadable?: ReadonlySet<ObjectId>;
   /** The number of further commands that were refused for their names. The pack may hold objects for them. */
@@ -110,15 +113,28 @@ export interface Push {
   readonly onEndOfInput?: () => void;
 }
 
+/** Names what a request asks for, so that a repeat of it changes nothing (push-keys.ts). */
+export interface PushKey {
+  /** The id of the push. */
+  readonly id: PushId;
+  /** SHA-256 of what the request asks for, in hex. */
+  readonly requestDigest: string;
+  /** Returns whether another push has this id, up to a position of the log. */
+  readonly isUsed: (position: LogPosition) => Promise<boolean>;
+}
+
 /** The reason for refusing a whole push. */
 export type PushRefusal =
   | { readonly code: PackRefusal['refused']; readonly detail: string }
   | QuotaRefusal
-  | { readonly code: 'token-no-longer-valid' | 'repository-not-found' | 'push-took-too-long' | 'refs-moved-too-often' };
+  | { readonly code: 'token-no-longer-valid' | 'repository-not-found' | 'push-took-too-long' | 'refs-moved-too-often' }
+  /** A push with the same key was faster. */
+  | { readonly code: 'key-in-use' };
 
 type Refused = { readonly refused: PushRefusal };
 
 const TOOK_TOO_LONG: Refused = { refused: { code: 'push-took-too-long' } };
+const KEY_IN_USE: Refused = { refused: { code: 'key-in-use' } };
 const MOVED_TOO_OFTEN: Refused = { refused: { code: 'refs-moved-too-often' } };
 
 /** `defaultBranch` is the branch that the push chose as the default, or null. */
@@ -238,6 +254,8 @@ async function decideAndAppend(
   let refused: RefusedRefs | null = null;
   for (let race = 0; race < RACES_MAX; race += 1) {
     push.signal.throwIfAborted();
+    // Whoever wins a race may have the same key.
+    if ((await push.key?.isUsed(entity.position)) === true) return KEY_IN_USE;
     const { refs } = entity.state;
     const hasMoved = isOutdated(push, updates, refs);
     if (hasMoved) redecisions += 1;
@@ -289,7 +307,7 @@ function createAttempts(
   quarantine: Quarantine | null,
 ): Attempt {
   const { id, accountId } = push.repository;
-  const pushId = context.ids.next<PushId>();
+  const pushId = push.key?.id ?? context.ids.next<PushId>();
   let prepared: PreparedLayer | null = null;
   let stored: StoredSince | null = null;
 
@@ -311,15 +329,17 @@ function createAttempts(
       const layer = prepared === null ? null : await storeLayer(storing, placeOf(push.repository), prepared);
       if (layer !== null && 'refused' in layer) return refusedPack(layer);
       const pack = quarantine?.pack ?? null;
-      const eventsOf = createPushEvents({ ...context, events: newLayers }, about);
+      const readStream: EventStore['readStream'] = (...of) => context.events.readStream(...of);
+      const eventsOf = createPushEvents({ ...context, events: { ...newLayers, readStream } }, about);
       stored = { hasPassed, about, eventsOf, layer, pack };
       if (layer !== null) await context.failpoint('push-layer-stored');
     }
     const { about, eventsOf, layer } = stored;
     const receivedBytes = push.receivedBytes();
     const { pushOptions, refusedNames, door } = push;
+    const requestDigest = push.key?.requestDigest ?? null;
     const brought = { layer, pushOptions, receivedBytes, refusedNames };
-    const facts = { pushId, ...brought, restored: null, door, requestDigest: null };
+    const facts = { pushId, ...brought, restored: null, door, requestDigest };
     const events = await eventsOf(facts, decision, entity.lastAt);
     // The guards are read last, so that nothing slow comes between them and the append.
     const guarded = await push.guarding();

@@ -13,6 +13,7 @@ export function refusalOfPush(refused: PushRefusal): Refusal {
     case 'ingress-quota-reached':
     case 'token-no-longer-valid':
     case 'repository-not-found':
+    case 'key-in-use':
       return { code: refused.code };
     case 'refs-moved-too-often':
       return { code: refused.code, waitSeconds: MOVES_WAIT_SECONDS };

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { PackRefusal } from '../../../../core/git/pack-refusal.ts';
-import { plusMs } from '../../../../core/kernel/ids.ts';
+import { LOG_START } from '../../../../core/kernel/envelope.ts';
+import { type PushId, plusMs } from '../../../../core/kernel/ids.ts';
 import { PACK_SIZE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import type { CommittedObjects } from '../../../../core/ports/object-database.ts';
@@ -330,5 +331,36 @@ describe('A push of 20,000 refs', () => {
     };
     await assert.rejects(pushing.push(commands), /killed/);
     assert.deepEqual([await pushing.eventTypes(), await pushing.refs(), pushing.objects.open], [[], {}, 0]);
+  });
+
+  describe('with a key', () => {
+    async function died(more: readonly (typeof commands)[number][] = []) {
+      const pushing = await startPushing();
+      const key = { id: pushing.node.ids.next<PushId>(), requestDigest: 'e'.repeat(64), isUsed: async () => false };
+      pushing.onFailpoint = (point) => {
+        if (point === 'push-parts-appended') throw new Error('killed');
+      };
+      await assert.rejects(pushing.push([...commands, ...more], { key }), /killed/);
+      pushing.onFailpoint = () => undefined;
+      const streams = async (): Promise<readonly string[]> => {
+        const all = await pushing.log.readAll(LOG_START, 1_000_000);
+        return [...new Set(all.flatMap(({ stream }) => (stream.startsWith('refUpdates-') ? stream : [])))];
+      };
+      assert.deepEqual(await streams(), [`refUpdates-${key.id}`]);
+      assert.equal((await codes(pushing.push(commands, { key }))).length, 20_000);
+      const other = await startNode(pushing.log);
+      const { state } = await other.entities.get(repositories, pushing.repository);
+      assert.ok(state.status === 'open' && state.refs.size === 20_000);
+      return streams();
+    }
+
+    test('takes the parts that a try which died has left, and appends no others', async () => {
+      assert.equal((await died()).length, 1);
+    });
+
+    test('is not held up by other parts', async () => {
+      const [first] = commands;
+      assert.equal((await died(first === undefined ? [] : [{ ...first, ref: branch('more') }])).length, 2);
+    });
   });
 });

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { readEvent } from '../../../../core/kernel/decider.ts';
-import { plusMs } from '../../../../core/kernel/ids.ts';
+import { LOG_START } from '../../../../core/kernel/envelope.ts';
+import { plusMs, uuid } from '../../../../core/kernel/ids.ts';
 import { PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { type RefsUpdated, repositoryEventKinds } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
-import { DATED_BRANCHES_MAX } from '../../../../core/use-cases/pushing/push-refs.ts';
+import { DATED_BRANCHES_MAX, type PushKey } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { type Pushing, startPushing } from '../../../support/pushing.ts';
@@ -210,6 +211,39 @@ describe('A push', () => {
     const { state } = await pushing.node.entities.get(repositories, pushing.repository);
     seen.push(state.status === 'open' ? state.refs.get(main)?.id : undefined);
     assert.deepEqual(seen, [A, B]);
+  });
+});
+
+describe('A push with a key', () => {
+  const keyOf = (isUsed: PushKey['isUsed']): PushKey => {
+    return { id: uuid('0190f3e2-7c1a-5b4e-9a35-0000000000aa'), requestDigest: 'e'.repeat(64), isUsed };
+  };
+
+  test('has the id of its key, and its event the digest of what was asked for', async () => {
+    const pushing = await startPushing();
+    const key = keyOf(async () => false);
+    assert.deepEqual(await codes(pushing.push([create], { key })), [null]);
+    const { push_id, request_digest } = await lastPush(pushing);
+    assert.deepEqual([push_id, request_digest], [key.id, key.requestDigest]);
+    await rival(pushing);
+    assert.equal((await lastPush(pushing)).request_digest, null);
+  });
+
+  test('changes nothing if whoever won a race has used the key, and looks up to where it lost', async () => {
+    const pushing = await startPushing();
+    pushing.log.on.append = async () => {
+      pushing.log.on.append = undefined;
+      await rival(pushing);
+    };
+    const looks: bigint[] = [];
+    const key = keyOf(async (position) => {
+      looks.push(position);
+      return looks.length === 2;
+    });
+    assert.equal(await codes(pushing.push([create], { key })), 'key-in-use');
+    assert.deepEqual(Object.keys(await pushing.refs()), ['refs/heads/rival']);
+    assert.equal((await pushing.layerKeys()).length, 1, 'that of the other push');
+    assert.deepEqual(looks, [LOG_START, await pushing.log.head()]);
   });
 });
 
