@@ -21,8 +21,10 @@ import { refusedChange } from '../front-door/changes.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { bearerToken } from '../front-door/credentials.ts';
 import { formFault } from '../front-door/request-form.ts';
+import { MALFORMED_KEY } from './changed-once.ts';
 import { denialAnswer, rateAnswer } from './denials.ts';
 import { type Answer, problem } from './http/answer.ts';
+import { readIdempotencyKey } from './http/idempotency-key.ts';
 import { createForeignPath, createUnmatched, slashedParameter } from './http/targets.ts';
 import type { AccountCall, Outcome, PublicCall, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
@@ -49,6 +51,7 @@ export async function admit(
   const fault = formFault(request.raw);
   if (fault !== null) return problem(400, fault, { connection: 'close' });
   if (route?.push === true && request.headers['if-match'] !== undefined) return problem(400, NO_IF_MATCH);
+  if (route?.push === true && readIdempotencyKey(request.headers) === 'malformed') return problem(400, MALFORMED_KEY);
   if (route?.kind === 'public') return null;
   const { raw } = request;
   const exchange = { request: raw, response: reply.raw };

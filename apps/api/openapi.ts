@@ -7,6 +7,7 @@ import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { inSharedForms, isNode, type Node, rewritten } from './document-forms.ts';
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from './http/idempotency-key.ts';
 import { routerPath, slashedParameter } from './http/targets.ts';
 import type { Route } from './route.ts';
 import { ERROR } from './schemas/common.ts';
@@ -47,9 +48,20 @@ export function documentedSchema(route: Route): DocumentedSchema {
     ...(params === undefined ? {} : { params }),
     ...(query === undefined ? {} : { querystring: query }),
     ...(body === undefined ? {} : { body }),
+    ...(route.push === true ? { headers: PUSH_HEADERS } : {}),
     response: { ...successes(route), ...problems(route) },
   };
 }
+
+/** Which headers of its own a request for a change of refs has. */
+const PUSH_HEADERS = z.object({
+  'Idempotency-Key': z
+    .string()
+    .meta({
+      description: `Of your choice, with up to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable characters. A repeat within 24 hours changes nothing and answers what the first request changed, with \`Idempotent-Replayed: true\`. Another body with the key is 422; while a request with it is under way, others are 409 with \`code\` \`key-in-use\`.`,
+    })
+    .optional(),
+});
 
 function requirementText(route: Route): string | undefined {
   if (route.requirement === null) return undefined;

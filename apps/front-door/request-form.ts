@@ -15,6 +15,7 @@ const SINGLE_HEADERS = new Set([
   'content-type',
   'git-protocol',
   'host',
+  'idempotency-key',
   'if-none-match',
   'if-range',
   'range',

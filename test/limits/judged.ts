@@ -198,6 +198,9 @@ export const LIMIT_TESTS: LimitTests = {
     'has a body of 8 MiB and 100,000 values, and no more': 'PUSH_BODY_BYTES_MAX PUSH_BODY_VALUES_MAX',
     'of any head is decided again on each new one, so often and no more': 'REDECISIONS_MAX',
   },
+  'test/apps/api/repeated-changes.test.ts': {
+    'has a key of 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable characters, quoted or not': 'IDEMPOTENCY_KEY_LENGTH_MAX',
+  },
   'test/apps/api/repositories.test.ts': {
     'are listed by name without regard to case, in pages': 'at:PAGE_NUMBER_MAX',
     'refuse pages and limits outside their bounds with 422 and the parameter': 'past:PAGE_NUMBER_MAX',

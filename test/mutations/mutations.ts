@@ -8,6 +8,7 @@ import { GIT_MEMORY_MUTATIONS } from './git-memory.ts';
 import type { Mutation } from './mutation.ts';
 import { PACK_READING_MUTATIONS } from './pack-reading.ts';
 import { READ_LEASE_MUTATIONS } from './read-leases.ts';
+import { REPEATED_CHANGE_MUTATIONS } from './repeated-changes.ts';
 import { RESTORED_LOG_MUTATIONS } from './restored-logs.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 import { TWO_VERSIONS_MUTATIONS } from './two-versions.ts';
@@ -24,6 +25,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...GIT_MEMORY_MUTATIONS,
   ...PACK_READING_MUTATIONS,
   ...READ_LEASE_MUTATIONS,
+  ...REPEATED_CHANGE_MUTATIONS,
   ...RESTORED_LOG_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
   ...TWO_VERSIONS_MUTATIONS,

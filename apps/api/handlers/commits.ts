@@ -5,7 +5,9 @@ import { commitRow } from '../../../core/git/history/listed-commit.ts';
 import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { WantedCommit } from '../../../core/use-cases/pushing/decide-commit.ts';
+import type { PushKey } from '../../../core/use-cases/pushing/push-refs.ts';
 import {
+  readWritten,
   type TriedCommit,
   tryCommit,
   type WrittenCommit,
@@ -19,6 +21,7 @@ import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
 import { byAccount, signatureOf, withLineEnd } from '../authors.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
+import { changedOnce, GONE } from '../changed-once.ts';
 import { commitObject } from '../commit-json.ts';
 import { pathMembers } from '../contents-json.ts';
 import { rateAnswer } from '../denials.ts';
@@ -77,7 +80,7 @@ export const COMMIT_ROUTES: readonly Route[] = [
     grant: 'GIT_HTTP_WRITE',
     schemas: { params: REPOSITORY_PARAMS, body: NEW_COMMIT },
     answers: { 200: COMMIT_OUTCOME, 201: WRITTEN_COMMIT },
-    problems: [409],
+    problems: [409, 410],
     refusal: COMMIT_NOT_WRITTEN,
     handle: postCommit,
   }),
@@ -165,10 +168,23 @@ function filesJson(diff: Diff): Pick<z.output<typeof CHANGED_COMMIT>, 'files' | 
   };
 }
 
-async function postCommit(
-  call: RepositoryCall,
-  { body }: { readonly body: z.output<typeof NEW_COMMIT> },
-): Promise<Outcome> {
+type NewCommit = z.output<typeof NEW_COMMIT>;
+
+function postCommit(call: RepositoryCall, { body }: { readonly body: NewCommit }): Promise<Outcome> {
+  if (body.dry_run) return write(call, body, null);
+  const { context, repository } = call;
+  return changedOnce(call, {
+    operation: 'writeCommit',
+    asked: body,
+    change: (key) => write(call, body, key),
+    async repeat(used): Promise<Outcome> {
+      const written = await readWritten(context, repository, used);
+      return written === null ? GONE : writtenAnswer(call, written);
+    },
+  });
+}
+
+async function write(call: RepositoryCall, body: NewCommit, key: PushKey | null): Promise<Outcome> {
   const { context, principal, repository, origin, signal } = call;
   const { branch, expected, start = null, message } = body;
   const changes = changesOf(body.changes);
@@ -188,6 +204,7 @@ async function postCommit(
     committer: signatureOf(body.committer, author, now),
     changes,
     allowEmpty: body.allow_empty,
+    key,
     signal: signal(),
   };
   const outcome = body.dry_run

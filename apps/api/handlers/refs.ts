@@ -1,8 +1,11 @@
 /** Changes of refs, each of which is a push. */
 import type { z } from 'zod';
 import { type ChangedRefs, changeRefs, type RefFault } from '../../../core/use-cases/pushing/change-refs.ts';
+import type { UsedKey } from '../../../core/use-cases/pushing/push-keys.ts';
+import type { PushKey } from '../../../core/use-cases/pushing/push-refs.ts';
 import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
+import { changedOnce } from '../changed-once.ts';
 import { rateAnswer } from '../denials.ts';
 import { explained, ok } from '../http/answer.ts';
 import { movedJson, reasonOf } from '../ref-faults.ts';
@@ -31,16 +34,27 @@ export const REF_ROUTES: readonly Route[] = [
   }),
 ];
 
-async function postRefs(
+type RefChanges = z.output<typeof REF_CHANGES>;
+
+function postRefs(call: RepositoryCall, { body }: { readonly body: RefChanges }): Promise<Outcome> {
+  return changedOnce(call, {
+    operation: 'updateRefs',
+    asked: body,
+    change: (key) => change(call, body, key),
+    repeat: async (used) => ok(repeatedJson(body, used)),
+  });
+}
+
+async function change(
   { context, principal, repository, origin, signal }: RepositoryCall,
-  { body }: { readonly body: z.output<typeof REF_CHANGES> },
+  { updates, atomic }: RefChanges,
+  key: PushKey | null,
 ): Promise<Outcome> {
-  const { updates, atomic } = body;
   const refChanges = updates.reduce((sum, { ref }) => sum + refChangesOf(ref), 0);
   const onlyDeletes = updates.every(({ after }) => after === null);
   const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes });
   if (refusal !== null) return rateAnswer(refusal);
-  const changed = await changeRefs(context, await origin(), { repository, updates, atomic, signal: signal() });
+  const changed = await changeRefs(context, await origin(), { repository, updates, atomic, key, signal: signal() });
   if ('refused' in changed) return changed;
   const { faults } = changed;
   const [first] = faults;
@@ -59,6 +73,19 @@ function notChanged(changed: ChangedRefs, first: RefFault): Outcome {
   };
   return explained(moved === undefined ? 422 : 409, json);
 }
+
+/** The event counts what was refused, and does not say why. */
+function repeatedJson({ updates }: RefChanges, { event, data }: UsedKey): z.output<typeof CHANGED_REFS> {
+  const changed = new Set(data.updates.map(({ ref }) => ref));
+  const others = data.refused === 0 ? [] : updates.filter(({ ref }) => !changed.has(ref));
+  return {
+    event_id: event,
+    updates: data.updates.map(({ ref, before, after, kind }) => ({ ref, before, after, kind })),
+    refused: others.map(({ ref }) => ({ ref, code: 'not-changed', detail: NOT_CHANGED })),
+  };
+}
+
+const NOT_CHANGED = 'the first request with this Idempotency-Key did not change it';
 
 function changedJson({ event, updates, faults }: ChangedRefs): z.output<typeof CHANGED_REFS> {
   return {

@@ -1,7 +1,9 @@
 /** Tags: the listing, whose bytes are made once for each page and revision of a repository, and new ones. */
 import type { z } from 'zod';
+import { objectId } from '../../../core/kernel/ids.ts';
 import type { RefFault } from '../../../core/use-cases/pushing/change-refs.ts';
-import { createTag } from '../../../core/use-cases/pushing/create-tag.ts';
+import { type CreatedTag, createTag, readTag } from '../../../core/use-cases/pushing/create-tag.ts';
+import type { PushKey } from '../../../core/use-cases/pushing/push-refs.ts';
 import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/list-tag-page.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
@@ -9,6 +11,7 @@ import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
 import { byAccount, signatureOf, withLineEnd } from '../authors.ts';
 import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
+import { changedOnce, GONE } from '../changed-once.ts';
 import { commitObject } from '../commit-json.ts';
 import { rateAnswer } from '../denials.ts';
 import { explained, ok, problem } from '../http/answer.ts';
@@ -44,7 +47,7 @@ export const TAG_ROUTES: readonly Route[] = [
     grant: 'GIT_HTTP_WRITE',
     schemas: { params: REPOSITORY_PARAMS, body: NEW_TAG },
     answers: { 201: CREATED_TAG },
-    problems: [409],
+    problems: [409, 410],
     refusal: REF_NOT_CHANGED,
     handle: postTag,
   }),
@@ -89,7 +92,29 @@ function tagJson(
   };
 }
 
-async function postTag(call: RepositoryCall, { body }: { readonly body: z.output<typeof NEW_TAG> }): Promise<Outcome> {
+type NewTag = z.output<typeof NEW_TAG>;
+
+function postTag(call: RepositoryCall, { body }: { readonly body: NewTag }): Promise<Outcome> {
+  const { context, repository } = call;
+  return changedOnce(call, {
+    operation: 'createTag',
+    asked: body,
+    change: (key) => create(call, body, key),
+    async repeat({ event, data }): Promise<Outcome> {
+      const [made] = data.updates;
+      if (made === undefined) throw new TypeError('A new tag is one update');
+      const tag = await readTag(context, { repository, name: body.name, target: objectId(made.after) });
+      return tag === null ? GONE : createdAnswer(call, { tag, event });
+    },
+  });
+}
+
+function createdAnswer(call: RepositoryCall, { tag, event }: CreatedTag): Outcome {
+  const json: z.output<typeof CREATED_TAG> = { ...tagJson(call, tag), event_id: event };
+  return ok(json, 201);
+}
+
+async function create(call: RepositoryCall, body: NewTag, key: PushKey | null): Promise<Outcome> {
   const { context, principal, repository, origin, signal } = call;
   const refChanges = refChangesOf(tagText(body.name));
   const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes: false });
@@ -100,13 +125,11 @@ async function postTag(call: RepositoryCall, { body }: { readonly body: z.output
     message === undefined
       ? null
       : { message: withLineEnd(message), tagger: signatureOf(body.tagger, byAccount(call, now), now) };
-  const wanted = { repository, name, target, expected, annotation, signal: signal() };
+  const wanted = { repository, name, target, expected, annotation, key, signal: signal() };
   const created = await createTag(context, await origin(), wanted);
   if ('refused' in created) return created;
   if ('fault' in created) return notCreated(created.fault);
-  const tag = tagJson({ context, repository }, created.tag);
-  const json: z.output<typeof CREATED_TAG> = { ...tag, event_id: created.event };
-  return ok(json, 201);
+  return createdAnswer(call, created);
 }
 
 /** What is wrong with the target. */

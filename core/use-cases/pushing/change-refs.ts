@@ -19,7 +19,14 @@ import { unauthorisedMentions } from '../reading/authorise-wants.ts';
 import { closing, openView } from '../reading/repository-view.ts';
 import type { FoundRepository, RepositoryCommandOrigin } from '../repositories/repositories.ts';
 import type { ObjectsToPush } from './objects-to-push.ts';
-import { type Push, type PushCommand, type PushContext, type PushRefusal, pushRefs } from './push-refs.ts';
+import {
+  type Push,
+  type PushCommand,
+  type PushContext,
+  type PushKey,
+  type PushRefusal,
+  pushRefs,
+} from './push-refs.ts';
 import { refusalOfPush } from './refusal-of-push.ts';
 
 export interface ChangeRefsContext extends PushContext {
@@ -46,6 +53,8 @@ export interface WantedRefs {
   readonly atomic: boolean;
   /** An object that the service made for a ref. */
   readonly made?: { readonly id: ObjectId; readonly pack: ObjectsToPush['pack'] };
+  /** The key of the request, if it has one. */
+  readonly key: PushKey | null;
   readonly signal: AbortSignal;
 }
 
@@ -100,6 +109,7 @@ export async function changeRefs(
     cause: origin.cause,
     guarding: origin.guarding,
     door: origin.door,
+    key: wanted.key,
     unreadable: await unreadableOf(context, repository, named),
     commands,
     refusedNames: faults.size,

@@ -15,7 +15,7 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import { startOfText } from '../../kernel/text.ts';
 import type { NewObjects } from '../../ports/new-objects.ts';
 import { type ListedTag, tagOf } from '../reading/list-tag-page.ts';
-import { closing, openView } from '../reading/repository-view.ts';
+import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
 import { tagText } from '../reading/resolve-ref.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import {
@@ -27,6 +27,7 @@ import {
   type WantedRefs,
 } from './change-refs.ts';
 import { createObjectsToPush, ObjectRefused } from './objects-to-push.ts';
+import type { PushKey } from './push-refs.ts';
 
 export interface CreateTagContext extends ChangeRefsContext {
   readonly newObjects: NewObjects;
@@ -41,6 +42,8 @@ export interface WantedTag {
   readonly expected: null | 'any';
   /** Null for a lightweight tag. */
   readonly annotation: { readonly message: string; readonly tagger: Signature } | null;
+  /** The key of the request, if it has one. */
+  readonly key: PushKey | null;
   readonly signal: AbortSignal;
 }
 
@@ -55,7 +58,7 @@ export async function createTag(
   origin: ChangeRefsOrigin,
   wanted: WantedTag,
 ): Promise<CreatedTag | { readonly fault: RefFault } | { readonly refused: Refusal }> {
-  const { repository, name, expected, signal } = wanted;
+  const { repository, name, expected, key, signal } = wanted;
   const ref = tagText(name);
   const made = await tagToMake(context, wanted);
   if (typeof made === 'string') return { fault: { ref, code: made, detail: null, head: null } };
@@ -65,7 +68,7 @@ export async function createTag(
   }
   const updates = [{ ref, expected, after: object?.id ?? wanted.target }];
   const brought = object === null ? {} : { made: object };
-  const changed = await changeRefs(context, origin, { repository, updates, atomic: true, ...brought, signal });
+  const changed = await changeRefs(context, origin, { repository, updates, atomic: true, ...brought, key, signal });
   if ('refused' in changed) return changed;
   const [fault] = changed.faults;
   if (fault !== undefined) return { fault };
@@ -103,4 +106,12 @@ async function tagToMake(
     if (error instanceof ObjectRefused) return { tag, object: error };
     throw error;
   }
+}
+
+/** Returns what the answer shows of a tag that names this object; null if it is not there. */
+export function readTag(
+  context: ObjectsContext,
+  { repository, name, target }: Pick<WantedTag, 'repository' | 'name' | 'target'>,
+): Promise<ListedTag | null> {
+  return closing(openView(context, repository), async (view) => tagOf(await view.objects(), name, target));
 }

@@ -29,6 +29,7 @@ import { resolveRef } from '../reading/resolve-ref.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { faultOf, type RefFault } from './change-refs.ts';
 import { createObjectsToPush, ObjectRefused, type ObjectsToPush } from './objects-to-push.ts';
+import type { PushKey } from './push-refs.ts';
 
 /** Bytes of the trees that one commit reads, and their entries. */
 export const CHANGED_TREES_READ_BYTES_MAX = 32 * MIB;
@@ -70,6 +71,8 @@ export interface WantedCommit {
   readonly changes: readonly WantedChange[];
   /** Whether a commit is made that changes nothing. */
   readonly allowEmpty: boolean;
+  /** The key of the request, if it has one. */
+  readonly key: PushKey | null;
   readonly signal: AbortSignal;
 }
 

@@ -8,14 +8,15 @@ import type { CommitRow } from '../../git/commit-row.ts';
 import type { Diff } from '../../git/diff/diff.ts';
 import type { DiffBounds } from '../../git/diff/diff-parser.ts';
 import { listedRow } from '../../git/history/listed-commit.ts';
-import { parseRefName, type RefName } from '../../git/ref-name.ts';
+import { parseRefName, type RefName, refName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
-import type { EventId, ObjectId } from '../../kernel/ids.ts';
+import { type EventId, type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { type DiffContext, readDiff } from '../reading/read-commit.ts';
+import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
 import { branchRef } from '../reading/resolve-ref.ts';
-import { findRepositoryById } from '../repositories/repositories.ts';
+import { type FoundRepository, findRepositoryById } from '../repositories/repositories.ts';
 import { type ChangeRefsContext, type ChangeRefsOrigin, faultOf, type RefFault } from './change-refs.ts';
 import {
   type DecideCommitContext,
@@ -25,6 +26,7 @@ import {
   type Faulty,
   type WantedCommit,
 } from './decide-commit.ts';
+import type { UsedKey } from './push-keys.ts';
 import { type PackedPush, type PushRefusal, pushRefs, REDECISIONS_MAX, tryPush } from './push-refs.ts';
 import { MOVES_WAIT_SECONDS, refusalOfPush } from './refusal-of-push.ts';
 
@@ -63,6 +65,8 @@ export async function writeCommit(
   let { repository } = wanted;
   let seen: Deciding['seen'] = null;
   for (let decisions = 0; decisions <= REDECISIONS_MAX; decisions += 1) {
+    // What it would be decided on again may be what another request with its key has written.
+    if ((await wanted.key?.isUsed(repository.entity.position)) === true) return refuse({ code: 'key-in-use' });
     const decided = await decideCommit(context, { ...wanted, repository, ref, seen });
     if ('fault' in decided) return decided;
     const pushed = await pushDecided(context, origin, { ...wanted, repository, ref, seen }, decided);
@@ -77,6 +81,21 @@ export async function writeCommit(
 }
 
 const MOVED_TOO_OFTEN = refuse({ code: 'refs-moved-too-often', waitSeconds: MOVES_WAIT_SECONDS });
+
+/** Returns what the commit of an earlier request has written; null if its objects are not there any more. */
+export async function readWritten(
+  context: ObjectsContext,
+  repository: FoundRepository,
+  { event, data }: UsedKey,
+): Promise<WrittenCommit | null> {
+  const [update] = data.updates;
+  if (update === undefined) throw new TypeError('A written commit is one update');
+  const after = objectId(update.after);
+  const commit = await closing(openView(context, repository), async (view) => (await view.objects()).commit(after));
+  if (commit === null) return null;
+  const before = update.before === ZERO_OBJECT_ID ? null : objectId(update.before);
+  return { ref: refName(update.ref), commit: listedRow(commit), before, after, event };
+}
 
 /** Decides a commit and checks it as a push is checked, and makes nothing of it. `bounds` are those of the diff. */
 export async function tryCommit(
@@ -150,7 +169,7 @@ async function pushDecided(
 function pushOf(
   context: WriteCommitContext,
   origin: ChangeRefsOrigin,
-  { repository, ref, signal }: Deciding,
+  { repository, ref, key, signal }: Deciding,
   { before, commit, pack }: DecidedCommit,
 ): PackedPush {
   return {
@@ -159,6 +178,7 @@ function pushOf(
     cause: origin.cause,
     guarding: origin.guarding,
     door: origin.door,
+    key,
     commands: [{ ref, before, after: commit.id }],
     refusedNames: 0,
     atomic: true,

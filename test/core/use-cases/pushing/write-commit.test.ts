@@ -3,18 +3,21 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { refName } from '../../../../core/git/ref-name.ts';
 import { encodeUtf8 } from '../../../../core/git/utf8.ts';
+import { readEvent } from '../../../../core/kernel/decider.ts';
 import { createFairSlots, type FairSlots } from '../../../../core/kernel/fair-slots.ts';
-import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import { type ObjectId, uuid } from '../../../../core/kernel/ids.ts';
 import type { NewObjects } from '../../../../core/ports/new-objects.ts';
+import { repositoryEventKinds } from '../../../../core/repository/events.ts';
 import type { CommitFault, WantedChange, WantedCommit } from '../../../../core/use-cases/pushing/decide-commit.ts';
-import { REDECISIONS_MAX } from '../../../../core/use-cases/pushing/push-refs.ts';
-import { type WriteCommitContext, writeCommit } from '../../../../core/use-cases/pushing/write-commit.ts';
+import { type PushKey, REDECISIONS_MAX } from '../../../../core/use-cases/pushing/push-refs.ts';
+import { readWritten, type WriteCommitContext, writeCommit } from '../../../../core/use-cases/pushing/write-commit.ts';
 import type { Files } from '../../../support/git.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { CAUSE } from '../../../support/node.ts';
 
 const MAIN = 'refs/heads/main';
+const NEWEST = { direction: 'backwards', limit: 1 } as const;
 const AUTHOR = { name: 'Grace', email: 'grace@example.org', seconds: 1_800_000_000, offsetMinutes: 0 };
 
 const at = (path: string) => ({ path: encodeUtf8(path), expected: 'any' }) as const;
@@ -58,7 +61,7 @@ describe('A commit over the API', () => {
     const origin = { account, cause: CAUSE, guarding: async () => ({ guards: [] }), door: 'api' as const };
     return writeCommit(context, origin, {
       ...{ repository: await reading.current(), branch: 'main', expected: 'any', start: null, message: 'A change\n' },
-      ...{ author: AUTHOR, committer: AUTHOR, changes: [put('new', 'new\n')], allowEmpty: false },
+      ...{ author: AUTHOR, committer: AUTHOR, changes: [put('new', 'new\n')], allowEmpty: false, key: null },
       signal: new AbortController().signal,
       ...wanted,
     });
@@ -103,7 +106,7 @@ describe('A commit over the API', () => {
     assert.deepEqual([before, commit.parents], [theirs('main'), [theirs('main')]]);
     assert.equal(await tip(), after);
     const { stream } = (await reading.current()).entity;
-    const [pushed] = await reading.node.events.readStream(stream, { direction: 'backwards', limit: 1 });
+    const [pushed] = await reading.node.events.readStream(stream, NEWEST);
     assert.deepEqual([pushed?.id, pushed?.data['door']], [event, 'api']);
   });
 
@@ -126,6 +129,35 @@ describe('A commit over the API', () => {
         ['blob-moved', 1, found === null ? null : blobOf(found)],
       );
       assert.equal(await tip(), theirs('main'));
+    }
+  });
+
+  test('with a key is not decided on what another request with the key has written', async () => {
+    const positions: bigint[] = [];
+    const key: PushKey = {
+      ...{ id: uuid('0190f3e2-7c1a-5b4e-9a35-0000000000aa'), requestDigest: 'e'.repeat(64) },
+      isUsed: async (position) => positions.push(position) === 4,
+    };
+    const outcome = await write({ changes: [put('a', 'mine\n')], key }, rival({ a: 'theirs\n' }));
+    assert.deepEqual(outcome, { refused: { code: 'key-in-use' } });
+    const [first, , late] = positions;
+    assert.deepEqual(positions, [first, first, late, late], 'of the decision and its push, before and after the race');
+    assert.equal(await tip(), theirs('main'));
+  });
+
+  test('is read from its event as it was answered, until its objects have left storage', async () => {
+    for (const branch of ['main', 'new']) {
+      const { event, ...answered } = await written({ branch });
+      const repository = await reading.current();
+      const [recorded] = await reading.node.events.readStream(repository.entity.stream, NEWEST);
+      assert.ok(recorded !== undefined && recorded.id === event);
+      const { type, data } = readEvent(repositoryEventKinds, recorded);
+      assert.ok(type === 'RefsUpdated');
+      const read = (of: typeof data) =>
+        readWritten({ objects: reading.database.database }, repository, { event, data: of });
+      assert.deepEqual(await read(data), { ...answered, event });
+      const gone = data.updates.map((update) => ({ ...update, after: 'f'.repeat(40) }));
+      assert.equal(await read({ ...data, updates: gone }), null);
     }
   });
 
