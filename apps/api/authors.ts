@@ -1,9 +1,9 @@
-/** Who commits and tags are by that are made over the API, and their messages. */
+/** Who commits and tags are by that are made over the API. */
 import type { z } from 'zod';
 import { commitSeconds } from '../../core/git/commit-time.ts';
 import type { Signature } from '../../core/git/objects.ts';
 import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
-import { serviceAuthor } from '../../core/use-cases/pushing/service-author.ts';
+import { serviceSignature } from '../../core/use-cases/pushing/service-author.ts';
 import type { RepositoryCall } from './route.ts';
 import type { AUTHOR } from './schemas/new-commits.ts';
 
@@ -12,8 +12,7 @@ export function byAccount(
   { context, repository }: Pick<RepositoryCall, 'context' | 'repository'>,
   now: Timestamp,
 ): Signature {
-  const host = new URL(context.addresses().webUrl).hostname;
-  return { ...serviceAuthor(repository.account.username, host), seconds: commitSeconds(now), offsetMinutes: 0 };
+  return serviceSignature(repository.account.username, new URL(context.addresses().webUrl).hostname, now);
 }
 
 /** Who is given, at this moment unless a date is given; else `otherwise`. */
@@ -28,8 +27,4 @@ export function signatureOf(
   const [, sign, hours, minutes] = /([+-])(\d\d):?(\d\d)$/.exec(date) ?? [];
   const offsetMinutes = (sign === '-' ? -1 : 1) * (60 * Number(hours ?? 0) + Number(minutes ?? 0));
   return { name, email, seconds: commitSeconds(timestamp(new Date(date).toISOString())), offsetMinutes };
-}
-
-export function withLineEnd(message: string): string {
-  return message.endsWith('\n') ? message : `${message}\n`;
 }

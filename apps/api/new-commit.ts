@@ -3,9 +3,11 @@ import type { z } from 'zod';
 import { encodeUtf8 } from '../../core/git/utf8.ts';
 import { type ObjectId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { CommitFault, WantedChange } from '../../core/use-cases/pushing/decide-commit.ts';
+import { CHANGE_FAULTS } from '../front-door/texts/change-faults.ts';
+import { reasonOf } from '../front-door/texts/ref-faults.ts';
 import { pathMembers } from './contents-json.ts';
 import { type Answer, explained, type FieldFault, problem } from './http/answer.ts';
-import { movedJson, reasonOf } from './ref-faults.ts';
+import { movedJson } from './ref-faults.ts';
 import type { COMMIT_NOT_WRITTEN, NEW_COMMIT } from './schemas/new-commits.ts';
 
 type Body = z.output<typeof NEW_COMMIT>;
@@ -82,25 +84,6 @@ function base64(member: string, text: string | undefined): Uint8Array | undefine
   return bytes;
 }
 
-type ChangeCode = Extract<CommitFault, { readonly at: 'change' }>['code'];
-
-const REASONS: Readonly<Record<ChangeCode, string>> = {
-  'path-malformed': 'A path is names with a slash between them, without NUL',
-  'path-forbidden': 'No path has this name: some file systems take it for .git, or for another folder',
-  'path-too-long': 'The path is longer than it may be',
-  'path-changed-twice': 'Another change has this path, or removes a folder that it is in',
-  'blob-moved': 'Something else is at the path than was expected',
-  'path-missing': 'Nothing is at the path',
-  'path-exists': 'Something is at the path already',
-  'path-is-folder': 'A folder is at the path',
-  'path-is-submodule': 'A submodule is at the path',
-  'path-below-file': 'A file or a submodule is where one of the folders of the path should be',
-  'changes-too-wide': 'The changes touch more files and folders than one commit may',
-  'trees-too-large': 'The changed folders are too large',
-  'blob-not-found': 'There is no such blob',
-  'content-refused': 'The content has the form of an attack on SHA-1',
-};
-
 export function notWritten(fault: CommitFault, changes: readonly WantedChange[]): Answer {
   switch (fault.at) {
     case 'branch': {
@@ -120,11 +103,11 @@ export function notWritten(fault: CommitFault, changes: readonly WantedChange[])
     case 'change': {
       const { index, field, code, found } = fault;
       if (code !== 'blob-moved')
-        return problem(422, [{ loc: ['body', 'changes', index, field], msg: REASONS[code], type: code }]);
+        return problem(422, [{ loc: ['body', 'changes', index, field], msg: CHANGE_FAULTS[code], type: code }]);
       const change = changes[index];
       const path = field === 'to' && change?.action === 'move' ? change.to : change?.path;
       const members = path === undefined ? {} : pathMembers(path);
-      const detail = `changes[${index}]: ${REASONS[code]}`;
+      const detail = `changes[${index}]: ${CHANGE_FAULTS[code]}`;
       const json: z.output<typeof COMMIT_NOT_WRITTEN> = {
         detail,
         code,

@@ -1,23 +1,7 @@
 /** The messages for a refused push or a refused ref of a push. Each one says what to do. */
-import { TAG_CHAIN_LENGTH_MAX } from '../../core/kernel/limits.ts';
-import type { RefRefusalCode } from '../../core/repository/commands.ts';
 import type { QuotaRefusal } from '../../core/usage/quota.ts';
 import type { PushRefusal } from '../../core/use-cases/pushing/push-refs.ts';
 import type { Outage } from '../front-door/texts/outages.ts';
-
-/** The reason that git shows in brackets beside the ref: short, without a full stop. */
-export const REF_REFUSALS: { readonly [Code in RefRefusalCode]: string } = {
-  'ref-moved': 'someone else moved it first: fetch, then push again',
-  'ref-exists': 'it exists already: fetch, then push again',
-  'ref-missing': 'it does not exist here any more: fetch, then push again',
-  'ref-collides': 'a ref cannot be a folder of another: choose another name',
-  'name-ambiguous': 'readers would take the name for something else: choose another name',
-  'too-many-refs': 'the repository holds as many refs as it may: delete others first',
-  'object-missing': 'the object it should point to is not here',
-  'tag-too-deep': `it is a chain of more than ${TAG_CHAIN_LENGTH_MAX} tags`,
-  'branch-needs-commit': 'a branch can only point to a commit',
-  'atomic-push-refused': 'atomic push failed: another ref was refused',
-};
 
 /** What to do about a refused pack, as far as its owner can do something. */
 export function adviceFor(code: PushRefusal['code'], fromShallow: boolean): readonly string[] {

@@ -28,20 +28,14 @@ import { type Held, type HeldRefusal, releaseWith } from '../front-door/held-byt
 import { bucketOutageLine } from '../front-door/texts/bucket-outages.ts';
 import { rateRefusalText } from '../front-door/texts/denials.ts';
 import { outageOf } from '../front-door/texts/outages.ts';
+import { REF_REFUSALS } from '../front-door/texts/ref-faults.ts';
 import { countRefused } from '../front-door/transfer-budget.ts';
 import { GitHttpError, sendBytes, sendEarly, writeHead } from './answer.ts';
 import { type Body, openBody } from './body.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
 import { limitListSpan } from './list-span.ts';
-import {
-  adviceFor,
-  OUTCOME_UNKNOWN,
-  outageLine,
-  pushRefusalText,
-  REF_REFUSALS,
-  type ReadBody,
-} from './push-messages.ts';
+import { adviceFor, OUTCOME_UNKNOWN, outageLine, pushRefusalText, type ReadBody } from './push-messages.ts';
 import { createPushPace, PushCut } from './push-pace.ts';
 import { PUSHED, type PushResult, refusedFor, resultOfError, resultOfList, resultOfPush } from './push-result.ts';
 

@@ -55,3 +55,8 @@ function isHighSurrogate(unit: number): boolean {
 function copyOf(slice: string): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(new TextEncoder().encode(slice));
 }
+
+/** Adds a line feed unless the last character is one. */
+export function withLineEnd(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`;
+}

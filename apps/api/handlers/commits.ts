@@ -4,6 +4,7 @@ import type { Diff } from '../../../core/git/diff/diff.ts';
 import { commitRow } from '../../../core/git/history/listed-commit.ts';
 import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
+import { withLineEnd } from '../../../core/kernel/text.ts';
 import type { WantedCommit } from '../../../core/use-cases/pushing/decide-commit.ts';
 import type { PushKey } from '../../../core/use-cases/pushing/push-refs.ts';
 import {
@@ -19,7 +20,7 @@ import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { branchRef } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
-import { byAccount, signatureOf, withLineEnd } from '../authors.ts';
+import { byAccount, signatureOf } from '../authors.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { changedOnce, GONE } from '../changed-once.ts';
 import { commitObject } from '../commit-json.ts';

@@ -1,6 +1,7 @@
 /** Tags: the listing, whose bytes are made once for each page and revision of a repository, and new ones. */
 import type { z } from 'zod';
 import { objectId } from '../../../core/kernel/ids.ts';
+import { withLineEnd } from '../../../core/kernel/text.ts';
 import type { RefFault } from '../../../core/use-cases/pushing/change-refs.ts';
 import { type CreatedTag, createTag, readTag } from '../../../core/use-cases/pushing/create-tag.ts';
 import type { PushKey } from '../../../core/use-cases/pushing/push-refs.ts';
@@ -9,13 +10,14 @@ import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
-import { byAccount, signatureOf, withLineEnd } from '../authors.ts';
+import { reasonOf } from '../../front-door/texts/ref-faults.ts';
+import { byAccount, signatureOf } from '../authors.ts';
 import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
 import { changedOnce, GONE } from '../changed-once.ts';
 import { commitObject } from '../commit-json.ts';
 import { rateAnswer } from '../denials.ts';
 import { explained, ok, problem } from '../http/answer.ts';
-import { movedJson, reasonOf } from '../ref-faults.ts';
+import { movedJson } from '../ref-faults.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
 import { REPOSITORY_PARAMS } from '../schemas/params.ts';
