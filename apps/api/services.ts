@@ -1,21 +1,15 @@
 /** The API's context with the rate limits that the API keeps in memory. */
-import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { PushId } from '../../core/kernel/ids.ts';
 import { DEVICE_POLL_INTERVAL_SECONDS } from '../../core/kernel/limits.ts';
 import { createRate, type Rate } from '../front-door/rates.ts';
 import type { EncodedBody } from './body-cache.ts';
 import type { ApiContext } from './context.ts';
 
-/** Each may take 200 MiB of memory. */
-const LARGE_LISTINGS_AT_ONCE = 2;
-
 export interface ApiServices extends ApiContext {
   /** Limits polls by session. */
   readonly devicePollRate: Rate;
   /** The pushes of this node that are under way under an idempotency key. */
   readonly keysInUse: Set<PushId>;
-  /** For making listings of thousands of items, and commits of large trees, by account. */
-  readonly largeListings: FairSlots;
   /** The OpenAPI document in this version; callable after the routes are registered. */
   readonly openApi: (version: '3.0' | '3.1') => EncodedBody;
 }
@@ -29,7 +23,6 @@ export function createApiServices(context: ApiContext, openApi: ApiServices['ope
     ...context,
     devicePollRate: createRate({ timesMax: 1, spanMs: DEVICE_POLL_INTERVAL_SECONDS * 1_000 - POLL_SLACK_MS, clock }),
     keysInUse: new Set(),
-    largeListings: createFairSlots({ slots: LARGE_LISTINGS_AT_ONCE, slotsPerKey: 1 }),
     openApi,
   };
 }

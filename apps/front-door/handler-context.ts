@@ -81,6 +81,8 @@ export interface ReadingContext extends KnownAnswers {
   readonly readModels: ReadModels;
   readonly usage: UsageReader;
   readonly archives: ArchiveLane;
+  /** For making listings of thousands of items, and commits of large trees, by account. */
+  readonly largeListings: FairSlots;
 }
 
 export interface WebhooksContext {

@@ -56,6 +56,8 @@ import { readNotifiedTo } from './webhooks.ts';
  * Internal: further purges wait.
  */
 const PURGES_AT_ONCE_MAX = 2;
+/** Each may take 200 MiB of memory. Internal: further ones wait. */
+const LARGE_LISTINGS_AT_ONCE = 2;
 
 const UNREADABLE_HOP =
   'A proxy of STRATA_TRUSTED_PROXIES sent a header of STRATA_FORWARDED_HEADER that cannot be read: such clients share the limits of the proxy';
@@ -215,7 +217,14 @@ function bucketsContext({ bucketFindings }: FoundationContext, { identity, bucke
 
 function readingContext({ objects, projections }: Opened): ReadingContext {
   const { readModels } = projections;
-  return { objects, readModels, usage: readModels, archives: createArchiveLane(), ...createKnownAnswers() };
+  return {
+    objects,
+    readModels,
+    usage: readModels,
+    archives: createArchiveLane(),
+    largeListings: createFairSlots({ slots: LARGE_LISTINGS_AT_ONCE, slotsPerKey: 1 }),
+    ...createKnownAnswers(),
+  };
 }
 
 function webhooksContext({ deliveries, budgets, waiting }: FoundationContext, { outgoing }: Opened): WebhooksContext {

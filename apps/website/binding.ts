@@ -35,6 +35,13 @@ export interface Serving extends VisitMaking {
   readonly bodySpanMs: number;
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the route of a form says of it. */
+    readonly form?: FormOptions;
+  }
+}
+
 type Run = (request: FastifyRequest, reply: FastifyReply) => Promise<SiteAnswer>;
 
 /** Where a closed account can be reopened: the only page for who signed in to it. */
@@ -71,10 +78,11 @@ function siteOf(
       return send(serving, reply, await compressedPage(request, await run(request, reply), hasFlash));
     });
   };
-  const post = (path: string, { bytesMax = FORM_BYTES_MAX }: FormOptions, run: Run): void => {
+  const post = (path: string, form: FormOptions, run: Run): void => {
     take(path, ['POST']);
     const options = {
-      bodyLimit: bytesMax,
+      bodyLimit: form.bytesMax ?? FORM_BYTES_MAX,
+      config: { form },
       onRequest: [async (request: FastifyRequest) => refuseCrossSite(serving, request), identify],
       preParsing: async (request: FastifyRequest, reply: FastifyReply) => boundForm(serving, request, reply),
       preHandler: app.csrfProtection,
@@ -180,6 +188,9 @@ function refuseCrossSite({ context }: Serving, { headers }: FastifyRequest): voi
   if (isCrossSite(sender, context.addresses().webUrl)) throw new CrossSiteForm();
 }
 
+/** A form that is sent in parts is held as it arrives, as a whole and as its parts. */
+const PARTS_HELD_FACTOR = 3;
+
 /** Bounds the time that the form takes to arrive, and holds the memory for it. */
 function boundForm({ context, bodySpanMs }: Serving, request: FastifyRequest, reply: FastifyReply): Readable {
   const exchange = { request: request.raw, response: reply.raw };
@@ -187,7 +198,8 @@ function boundForm({ context, bodySpanMs }: Serving, request: FastifyRequest, re
     reply.hijack();
     answerLate(request.raw, reply.raw, { contentType: 'text/plain; charset=utf-8', body: `${LATE_BODY_TEXT}\n` });
   });
-  return heldBody(context, exchange, accountOf(request));
+  const { form } = request.routeOptions.config;
+  return heldBody(context, exchange, accountOf(request), form?.parts === true ? PARTS_HELD_FACTOR : 1);
 }
 
 /** Returns the fields of the request's form; none for a page. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { SpellDomain } from '../../core/kernel/domain-spellings.ts';
 import type { Background } from '../../core/ports/background.ts';
+import type { NewObjects } from '../../core/ports/new-objects.ts';
 import type { OneTimeCodes } from '../../core/ports/one-time-codes.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { Passkeys } from '../../core/ports/passkeys.ts';
@@ -13,8 +14,9 @@ import type { HandlerContext } from '../front-door/handler-context.ts';
 import type { ApiReference } from './docs/open-api.ts';
 import type { Renderer } from './rendering/renderer.ts';
 
-/** `ReadmeContext` is for READMEs that the site begins repositories with. */
+/** `ReadmeContext` and `newObjects` are for what forms push, and for READMEs that the site begins repositories with. */
 export interface SiteContext extends HandlerContext, ReadmeContext, SigningInContext {
+  readonly newObjects: NewObjects;
   readonly renderer: Renderer;
   /** What the documentation shows of the API, from the API's own document. */
   readonly apiReference: () => Promise<ApiReference>;

@@ -11,7 +11,8 @@ import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { NO_ROOM_FOR_READER } from '../front-door/texts/denials.ts';
 import { outageOf } from '../front-door/texts/outages.ts';
-import { currentVisit, type Serving, send } from './binding.ts';
+import { currentVisit, fieldsSent, type Serving, send } from './binding.ts';
+import { shownText } from './layout/forms.ts';
 import { html } from './layout/html.ts';
 import { type Problem, showProblem } from './layout/problems.ts';
 import { CrossSiteForm } from './sessions/cross-site.ts';
@@ -47,6 +48,14 @@ const TOO_LARGE: Problem = {
   text: 'The form holds more than this page takes. Nothing was changed.',
 };
 
+/** Shows what was written, which the browser need not have any more. */
+function oldForm(request: FastifyRequest): Problem {
+  const keeps = request.routeOptions.config.form?.keeps;
+  const value = keeps === undefined ? '' : fieldsSent(request).text(keeps);
+  if (value === '') return OLD_FORM;
+  return { ...OLD_FORM, more: shownText({ name: 'kept', label: 'What you wrote, to copy', value }) };
+}
+
 function problemOf({ context }: Serving, error: FastifyError, request: FastifyRequest): Problem {
   if (error instanceof CrossSiteForm) return FOREIGN_FORM;
   if (error instanceof BodyNotHeld) {
@@ -70,7 +79,7 @@ function problemOf({ context }: Serving, error: FastifyError, request: FastifyRe
   switch (error.code) {
     case 'FST_CSRF_MISSING_SECRET':
     case 'FST_CSRF_INVALID_TOKEN':
-      return OLD_FORM;
+      return oldForm(request);
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return TOO_LARGE;
   }

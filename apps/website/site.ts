@@ -17,8 +17,9 @@ import { ASSETS_BY_PATH } from './assets/files.ts';
 import { answerNotFound, fieldsSent, registerRooms, type Serving } from './binding.ts';
 import type { SiteContext } from './context.ts';
 import { answerFault } from './faults.ts';
-import { CSRF_FIELD, SentForm } from './layout/forms.ts';
+import { CSRF_FIELD, fieldsOf, SentForm } from './layout/forms.ts';
 import type { Room } from './layout/room.ts';
+import { readParts, UnreadableParts } from './layout/sent-parts.ts';
 import type { SignedIn, Visit } from './layout/visit.ts';
 import { FORM_BYTES_MAX } from './limits.ts';
 import { goImportPage } from './repositories/go-import.ts';
@@ -68,7 +69,11 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
     registerSessions(pages, context, cookies);
     // A form is the only body that pages take.
     pages.removeAllContentTypeParsers();
-    pages.register(fastifyFormBody, { bodyLimit: FORM_BYTES_MAX, parser: (text) => ({ form: new SentForm(text) }) });
+    pages.register(fastifyFormBody, {
+      bodyLimit: FORM_BYTES_MAX,
+      parser: (text) => ({ form: new SentForm(fieldsOf(text)) }),
+    });
+    takeParts(pages);
     pages.register(fastifyCsrf, {
       cookieKey: cookies.names.form,
       cookieOpts: cookies.attributes,
@@ -83,6 +88,15 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
     });
   });
   return app;
+}
+
+/** Forms that are sent in parts, which only some routes take. */
+function takeParts(pages: FastifyInstance): void {
+  const options = { parseAs: 'buffer', bodyLimit: FORM_BYTES_MAX } as const;
+  pages.addContentTypeParser('multipart/form-data', options, async (request: FastifyRequest, body: Buffer) => {
+    if (request.routeOptions.config.form?.parts !== true) throw new UnreadableParts();
+    return { form: new SentForm(await readParts(request.headers['content-type'] ?? '', body)) };
+  });
 }
 
 function linksOf(rooms: readonly Room[], person: SignedIn): Visit['navigation'] {

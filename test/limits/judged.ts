@@ -357,6 +357,10 @@ export const LIMIT_TESTS: LimitTests = {
     'lists the files that it has room for, and a few where it has room for fewer': 'FILES_SHOWN_MIN',
     'of one file alone shows its lines up to the weight of a long page, and not one byte more': 'PAGE_WHOLE_BYTES_MAX',
   },
+  'test/apps/website/repositories/editing.test.ts': {
+    'is not offered where a browser would change other bytes, and the page says why': 'EDITED_TEXT_BYTES_MAX',
+    'takes a form of ${WRITING_FORM_BYTES_MAX} bytes, and no larger one': 'WRITING_FORM_BYTES_MAX',
+  },
   'test/apps/website/repositories/heavy-pages.test.ts': {
     'show the start of a name that no address could hold, without a link and without its last commit':
       'LINKED_NAME_BYTES_MAX',
@@ -388,6 +392,7 @@ export const LIMIT_TESTS: LimitTests = {
     'A browser that is not known is named by its header, whole up to the limit': 'UNKNOWN_LENGTH_MAX',
     'The repositories of a token are named up to the limit, and the others are counted': 'NAMES_MAX',
   },
+  'test/apps/website/sent-parts.test.ts': { 'has at most ${FORM_PARTS_MAX} parts': 'FORM_PARTS_MAX' },
   'test/apps/website/settings.test.ts': {
     'ends a session 30 days after its sign-in, however often it was used': 'SESSION_SPAN_MS',
     'notes at most every ten minutes when a session was used, and ends one that was not used for 14 days':

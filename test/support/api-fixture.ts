@@ -250,6 +250,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     bucketChecks: createBucketChecks(buckets),
     bucketFindings: createMemoryBucketFindings(),
     archives: createArchiveLane(),
+    largeListings: createFairSlots({ slots: 2, slotsPerKey: 1 }),
     exportSlots: createExportSlots(),
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),

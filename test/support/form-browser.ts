@@ -10,7 +10,7 @@ export type Carrier = (request: {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
+  readonly body: string | Uint8Array | null;
 }) => Promise<{
   readonly status: number;
   readonly headers: Readonly<Record<string, number | string | readonly string[] | undefined>>;
@@ -31,12 +31,20 @@ export interface SitePage {
 
 export type FormValues = Readonly<Record<string, string | readonly string[]>>;
 
+/** A form that is sent in parts, with the files of its fields. */
+export interface SentInParts {
+  readonly fields: FormValues;
+  readonly files?: readonly { readonly field: string; readonly name: string; readonly bytes: Uint8Array }[];
+}
+
 export interface SiteBrowser {
   /** By name. */
   readonly cookies: Map<string, string>;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<SitePage>;
   /** Opens the page `on`, takes the token of its forms, and sends the fields to `path` as its form does. */
   submit(path: string, fields?: FormValues, on?: string): Promise<SitePage>;
+  /** Does what `submit` does with a form that is sent in parts. */
+  submitParts(path: string, sent: SentInParts, on?: string): Promise<SitePage>;
   /** Sends a form exactly as given: no token and no headers are added. */
   post(path: string, fields: FormValues, headers?: Readonly<Record<string, string>>): Promise<SitePage>;
   /** Follows redirects from a page to the one that they end at. */
@@ -53,7 +61,7 @@ export function createSiteBrowser(
     method: 'GET' | 'POST',
     path: string,
     more: Readonly<Record<string, string>>,
-    body: string | null,
+    body: string | Uint8Array | null,
   ): Promise<SitePage> => {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const headers = { host: new URL(origin).host, ...(cookie === '' ? {} : { cookie }), ...more };
@@ -73,6 +81,17 @@ export function createSiteBrowser(
     submit: async (path, fields = {}, on = path) => {
       const token = csrfTokenOf(await browser.get(on));
       return browser.post(path, { _csrf: token, ...fields }, { origin, 'sec-fetch-site': 'same-origin' });
+    },
+    submitParts: async (path, { fields, files = [] }, on = path) => {
+      const token = csrfTokenOf(await browser.get(on));
+      const form = new FormData();
+      const pairs = Object.entries({ _csrf: token, ...fields });
+      for (const [name, values] of pairs) for (const value of [values].flat()) form.append(name, value);
+      for (const { field, name, bytes } of files) form.append(field, new Blob([Buffer.from(bytes)]), name);
+      const encoded = new Response(form);
+      const type = encoded.headers.get('content-type') ?? '';
+      const headers = { 'content-type': type, origin, 'sec-fetch-site': 'same-origin' };
+      return visit('POST', path, headers, new Uint8Array(await encoded.arrayBuffer()));
     },
     follow: async (page) => {
       let reached = page;

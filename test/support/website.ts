@@ -142,7 +142,12 @@ async function startSession({ sessions, entities, clock, ids }: SiteContext, acc
 
 function injectingInto(site: FastifyInstance): Carrier {
   return async ({ method, path, headers, body }) => {
-    const answer = await site.inject({ method, url: path, headers, ...(body === null ? {} : { payload: body }) });
+    const answer = await site.inject({
+      method,
+      url: path,
+      headers,
+      ...(body === null ? {} : { payload: typeof body === 'string' ? body : Buffer.from(body) }),
+    });
     return { status: answer.statusCode, headers: answer.headers, bytes: answer.rawPayload };
   };
 }

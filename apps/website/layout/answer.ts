@@ -13,6 +13,8 @@ export const NEXT_PATH_LENGTH_MAX = 2_048;
 export interface Flash {
   readonly kind: 'done' | 'failed';
   readonly text: string;
+  /** The path of the page that undoes what was done; null without one. */
+  readonly undo: string | null;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -30,8 +32,17 @@ export function showPage(html: Html, status = 200, headers: Headers = {}): SiteA
 
 /** Sends the person on with 303. `path` is percent-encoded. `text` is shown once on the page that they reach. */
 export function redirectTo(path: string, text: string | null = null, kind: Flash['kind'] = 'done'): SiteAnswer {
+  return leadTo(path, text === null ? null : { kind, text, undo: null });
+}
+
+/** Does what `redirectTo` does, with a link in the message to the page that undoes it. */
+export function redirectWithUndo(path: string, text: string, undo: string): SiteAnswer {
+  return leadTo(path, { kind: 'done', text, undo });
+}
+
+function leadTo(path: string, flash: Flash | null): SiteAnswer {
   if (localPath(path) !== path) throw new TypeError('A redirect leaves the site');
-  return { kind: 'redirect', status: 303, path, flash: text === null ? null : { kind, text } };
+  return { kind: 'redirect', status: 303, path, flash };
 }
 
 /** Sends the person from an old address of a page to its new one; null if the path leaves the site. */

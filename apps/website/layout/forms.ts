@@ -14,23 +14,37 @@ export interface Fields {
   all(name: string): readonly string[];
   /** Returns whether the field was sent, as a ticked box is. */
   has(name: string): boolean;
+  /** Returns the files of the field; only a form that is sent in parts has some. */
+  files(name: string): readonly SentFile[];
+}
+
+export interface SentFile {
+  /** The name that the browser gives it. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
 }
 
 /** The body of a request that sent a form. */
 export class SentForm {
   readonly fields: Fields;
-  constructor(body: string) {
-    this.fields = fieldsOf(body);
+  constructor(fields: Fields) {
+    this.fields = fields;
   }
 }
 
 /** Parses the body of a form. A NUL becomes U+FFFD, as a browser shows it, since PostgreSQL's text cannot hold one. */
-function fieldsOf(body: string): Fields {
+export function fieldsOf(body: string): Fields {
   const sent = new URLSearchParams(body);
+  return fieldsFrom((name) => sent.getAll(name));
+}
+
+/** Returns the fields of a form by their texts and files. */
+export function fieldsFrom(texts: (name: string) => readonly string[], files: Fields['files'] = () => []): Fields {
   return {
-    text: (name) => plain(sent.get(name) ?? ''),
-    all: (name) => sent.getAll(name).map(plain),
-    has: (name) => sent.has(name),
+    text: (name) => plain(texts(name)[0] ?? ''),
+    all: (name) => texts(name).map(plain),
+    has: (name) => texts(name).length > 0,
+    files,
   };
 }
 
@@ -80,6 +94,13 @@ export function textArea(field: Field & { readonly rows?: number }): Html {
     html`<textarea id="${name}" name="${name}" rows="${rows}"${inputAttributes(field)}>
 ${field.value ?? ''}</textarea>`,
   );
+}
+
+/** A labelled text that can be copied and not changed. */
+export function shownText({ name, label, value }: Pick<Field, 'name' | 'label'> & { readonly value: string }): Html {
+  // A browser drops the first line end after the tag.
+  return html`<div><label for="${name}">${label}</label><textarea id="${name}" rows="16" readonly spellcheck="false">
+${value}</textarea></div>`;
 }
 
 export interface Option {
@@ -153,12 +174,15 @@ export interface Form {
   readonly action?: string;
   readonly csrf: string;
   readonly errors?: FieldErrors;
+  /** Whether it is sent in parts, for files and long texts; its route takes them. */
+  readonly parts?: boolean;
 }
 
 /** A form that is sent by POST, with the summary of its errors above its fields. */
-export function postForm({ action = '', csrf, errors = {} }: Form, content: Content): Html {
+export function postForm({ action = '', csrf, errors = {}, parts = false }: Form, content: Content): Html {
   const target = action === '' ? NOTHING : html` action="${action}"`;
-  return html`${errorSummary(errors)}<form class="stack" method="post"${target}>${csrfField(csrf)}${content}</form>`;
+  const coding = parts && html` enctype="multipart/form-data"`;
+  return html`${errorSummary(errors)}<form class="stack" method="post"${target}${coding}>${csrfField(csrf)}${content}</form>`;
 }
 
 /** A form that is one button. */

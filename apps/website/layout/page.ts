@@ -85,5 +85,7 @@ function link(visit: Visit, label: string, path: string, also: readonly string[]
 function flashNote({ flash }: Visit): Html {
   if (flash === null) return NOTHING;
   const isBad = flash.kind === 'failed';
-  return html`<p class="note flash${isBad && ' bad'}" role="${isBad ? 'alert' : 'status'}">${flash.text}</p>`;
+  return html`<p class="note flash${isBad && ' bad'}" role="${isBad ? 'alert' : 'status'}">${flash.text}${
+    flash.undo !== null && html` <a href="${flash.undo}">Undo</a>`
+  }</p>`;
 }

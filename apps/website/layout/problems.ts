@@ -15,6 +15,8 @@ export interface Problem {
   readonly status: number;
   readonly title: string;
   readonly text: Content;
+  /** What stands below the text. */
+  readonly more?: Content;
   readonly headers?: Readonly<Record<string, string>>;
   /** Where to go from here; the start page by default. */
   readonly back?: { readonly path: string; readonly label: string };
@@ -22,8 +24,11 @@ export interface Problem {
 
 const START = { path: '/', label: 'the start page' };
 
-export function showProblem(visit: Visit, { status, title, text, headers = {}, back = START }: Problem): SiteAnswer {
-  const content = html`<h1>${title}</h1><p>${text}</p>
+export function showProblem(
+  visit: Visit,
+  { status, title, text, more = null, headers = {}, back = START }: Problem,
+): SiteAnswer {
+  const content = html`<h1>${title}</h1><p>${text}</p>${more}
 <p class="soft">If you ask for help, name this request: <code>${visit.requestId}</code></p>
 <div class="row"><a class="button" href="${back.path}">Go to ${back.label}</a></div>`;
   return showPage(page(visit, { title, width: 'middle' }, content), status, headers);

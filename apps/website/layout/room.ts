@@ -18,6 +18,10 @@ export interface Room {
 export interface FormOptions {
   /** `FORM_BYTES_MAX` by default. */
   readonly bytesMax?: number;
+  /** Whether the form is sent in parts. */
+  readonly parts?: boolean;
+  /** The field whose text is shown once more where the form is out of date: a long text that a person wrote. */
+  readonly keeps?: string;
 }
 
 /**

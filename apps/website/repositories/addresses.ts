@@ -8,9 +8,9 @@ import { momentInUrl } from '../../../core/audit/moment.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
-import { encodeName } from '../../front-door/request-target.ts';
+import { encodeName, encodePath } from '../../front-door/request-target.ts';
 
-export type PlaceKind = 'tree' | 'blob' | 'raw' | 'commits';
+export type PlaceKind = 'tree' | 'blob' | 'raw' | 'commits' | 'edit';
 
 type Names = readonly Uint8Array[];
 
@@ -55,6 +55,24 @@ export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: 
 
 export function commitAddress(repository: FoundRepository, id: string): string {
   return shownAddress(repository, `${repositoryAddress(repository)}/commit/${id}`);
+}
+
+/** Returns the path that the names lead to. */
+export function pathOfNames(names: Names): Uint8Array {
+  return Buffer.concat(names.flatMap((name, index) => (index === 0 ? [name] : [SLASH, name])));
+}
+
+const SLASH = Buffer.from('/');
+
+/** Returns a path as the field of a form holds it, which keeps names that are not UTF-8 and those with line ends. */
+export function pathField(names: Names): string {
+  return encodePath(pathOfNames(names));
+}
+
+/** Returns the names that `pathField` wrote; null for a text that it never writes. */
+export function namesOfField(text: string): Names | null {
+  const decoded = text.split('/').map(decodeName);
+  return decoded.every((name) => name !== null) ? decoded : null;
 }
 
 /** Before the ref and path of an address: `/`, the owner, the repository and the kind of page. */

@@ -17,12 +17,14 @@ import { isMarkdown, languageOf } from '../rendering/language.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import { placeAddress, shownAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
+import { editableText } from './editable-text.ts';
 import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
 import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
 import { numberAsked, type PageRequest, showRefusal } from './page-request.ts';
 import { imageType } from './raw.ts';
 import { renderedLines, renderedMarkdown, type TextFile } from './rendered.ts';
 import { counted, encodingFacts, pathText, shownName } from './shown-text.ts';
+import { branchShown } from './writing.ts';
 
 export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { repository } = asked;
@@ -30,16 +32,16 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
   if ('refused' in contents) return showRefusal(asked, contents.refused);
   if (contents.type === 'dir') return redirectTo(placeAddress(repository, 'tree', ref, names));
   const above = html`<div class="row">${await refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>`;
-  // The head of the box has the path up to four times.
+  // The head of the box has the path up to five times.
   const { commit } = contents.place;
-  const addressBytes = 4 * placeAddress(repository, 'commits', commit ?? ref, names).length;
+  const addressBytes = 5 * placeAddress(repository, 'commits', commit ?? ref, names).length;
   const room = roomBeside(frameBytes(asked) + bytesOf(above) + addressBytes);
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names, room });
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';
   const content = html`${above}
 <h1 class="unseen">${shownName(names.at(-1) ?? '')}</h1>
-<section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${
+<section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${editLink(asked, contents, { ref, names })}${
     hasBytes && html`<a href="${raw}">Raw</a>`
   }${
     commit !== null &&
@@ -51,6 +53,14 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
     )}">Permalink</a>`
   }</span></header>${box}</section>`;
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code' }, content);
+}
+
+/** For who may write, which is who sees the page. */
+function editLink(asked: PageRequest, contents: Shown, { ref, names }: RefPath): Content {
+  if (contents.type !== 'file' || branchShown(asked, ref) === null) return null;
+  const editable = editableText(contents.content);
+  if ('why' in editable) return html`<span class="soft">Not editable: ${editable.why}</span>`;
+  return html`<a href="${placeAddress(asked.repository, 'edit', ref, names)}">Edit</a>`;
 }
 
 /** What a text has on a page of very long names. */

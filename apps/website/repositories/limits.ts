@@ -1,5 +1,5 @@
 /** Limits that several files of this folder share. */
-import { KIB } from '../../../core/kernel/byte-units.ts';
+import { KIB, MIB } from '../../../core/kernel/byte-units.ts';
 
 /** Bytes of a page's markup for a text of a repository; the rest is on further pages. */
 export const PAGE_TEXT_BYTES_MAX = 44 * KIB;
@@ -8,3 +8,6 @@ export const PAGE_TEXT_BYTES_MAX = 44 * KIB;
  * milliseconds of the event loop.
  */
 export const PAGE_WHOLE_BYTES_MAX = 256 * KIB;
+
+/** The body of a form with the text of a file, whose line ends browsers send as two bytes, and with a message. */
+export const WRITING_FORM_BYTES_MAX = 2 * MIB + 128 * KIB;

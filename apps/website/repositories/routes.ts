@@ -4,7 +4,7 @@
  * Invariants: an account's name is the first segment of these paths, so every other first segment of the website is
  * a reserved name (core/account/names.ts).
  */
-import type { Room } from '../layout/room.ts';
+import type { FormOptions, Room } from '../layout/room.ts';
 import { showActivity } from './activity.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
@@ -13,7 +13,9 @@ import { showCommit } from './commit.ts';
 import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
 import { showComparison } from './compare.ts';
 import { deletedRoutes } from './deleted.ts';
+import { saveEdit, showEdit } from './edit.ts';
 import { showHome } from './home.ts';
+import { WRITING_FORM_BYTES_MAX } from './limits.ts';
 import { showList } from './list.ts';
 import { beginWithReadme, createFromForm, openNew } from './new.ts';
 import { onPlace, onRepository, onRepositoryAsOf } from './page-request.ts';
@@ -24,6 +26,8 @@ import { removeRepository, renameFromForm, saveSettings, showSettings } from './
 import { switchRef } from './switch.ts';
 import { showTags } from './tags.ts';
 import { showTree } from './tree.ts';
+
+const OF_TEXT: FormOptions = { bytesMax: WRITING_FORM_BYTES_MAX, parts: true, keeps: 'text' };
 
 export const repositoriesRoom: Room = {
   navigation: ({ username }) => ({ label: 'Repositories', path: `/${username}`, also: ['/new'] }),
@@ -37,6 +41,8 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository/switch', onRepositoryAsOf(context, switchRef));
     site.page('/:username/:repository/tree/*', onPlace(context, showTree));
     site.page('/:username/:repository/blob/*', onPlace(context, showBlob));
+    site.page('/:username/:repository/edit/*', onPlace(context, showEdit));
+    site.form('/:username/:repository/edit', onRepository(context, saveEdit), OF_TEXT);
     site.page('/:username/:repository/raw/*', onPlace(context, showRaw));
     site.page('/:username/:repository/commits', onRepositoryAsOf(context, showDefaultCommits));
     site.page(

@@ -1,0 +1,164 @@
+/**
+ * Editing a file at the head of a branch.
+ *
+ * Invariants: the form holds the head and the blob that its writer saw. What somebody else made of the file in between
+ * is shown beside the writer's text, and nobody's text is lost or replaced unseen.
+ */
+import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
+import type { FileContents } from '../../../core/use-cases/reading/read-contents.ts';
+import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
+import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
+import type { SiteAnswer } from '../layout/answer.ts';
+import { type Fields, hiddenField, NO_FIELDS, postForm, shownText, textArea } from '../layout/forms.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
+import { notFound, showProblem, tooOften } from '../layout/problems.ts';
+import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
+import { sizeText } from '../layout/sizes.ts';
+import { markInvisible } from '../rendering/invisible.ts';
+import { namesOfField, pathField, pathOfNames, placeAddress, repositoryAddress } from './addresses.ts';
+import { contentsAt } from './contents-at.ts';
+import { bytesOfText, EDITED_TEXT_BYTES_MAX, type EditableText, editableText, type LineEnds } from './editable-text.ts';
+import { breadcrumbs, showRepositoryPage } from './frame.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
+import { pathText, shownName } from './shown-text.ts';
+import {
+  branchShown,
+  headNow,
+  leadToWritten,
+  NOTHING_CHANGED,
+  type SeenBranch,
+  targetErrors,
+  targetFields,
+  targetOf,
+  writeChanges,
+} from './writing.ts';
+
+/** What the form holds of the file that its writer saw. */
+interface SeenFile extends SeenBranch {
+  readonly names: RefPath['names'];
+  readonly blob: ObjectId;
+}
+
+export async function showEdit(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
+  const { visit, repository } = asked;
+  const seen = branchShown(asked, ref);
+  const contents = await contentsAt(asked, { ref, names });
+  if ('refused' in contents) return showRefusal(asked, contents.refused);
+  const back = { path: placeAddress(repository, 'blob', ref, names), label: 'the file' };
+  const refuse = (text: string): SiteAnswer =>
+    showProblem(visit, { status: 422, title: 'This cannot be edited here', text, back });
+  if (seen === null) return refuse('Only the files at the head of a branch can be edited.');
+  if (contents.type !== 'file') return refuse('Only files can be edited.');
+  const editable = editableText(contents.content);
+  if ('why' in editable) return refuse(`The file cannot be edited here: ${editable.why}. A clone has it whole.`);
+  return showForm(asked, { ...seen, names, blob: contents.id }, editable, NO_FIELDS);
+}
+
+interface Shown {
+  readonly refused?: RefusedForm;
+  /** What stands above the form. */
+  readonly above?: Content;
+  readonly title?: string;
+  readonly button?: string;
+}
+
+function showForm(
+  asked: PageRequest,
+  seen: SeenFile,
+  { text, lineEnds }: EditableText,
+  fields: Fields,
+  { refused = NEW_FORM, above = null, title = 'Edit', button = 'Save' }: Shown = {},
+): SiteAnswer {
+  const { visit, repository } = asked;
+  const { errors, status } = refused;
+  const name = shownName(seen.names.at(-1) ?? '');
+  const ref = branchText(repository, seen.branch);
+  const form = postForm(
+    { action: `${repositoryAddress(repository)}/edit`, csrf: visit.csrf(), errors, parts: true },
+    html`${hiddenField('path', pathField(seen.names))}${hiddenField('blob', seen.blob)}${hiddenField('line_ends', lineEnds)}${textArea(
+      {
+        name: 'text',
+        label: 'Text',
+        value: text,
+        error: errors['text'],
+        rows: 24,
+        verbatim: true,
+        ...(hidesCharacters(text) ? { hint: HIDDEN_CHARACTERS } : {}),
+      },
+    )}${targetFields(seen, { message: `Update ${name}`, fields, errors })}<div class="row"><button class="button main">${button}</button><a class="button quiet" href="${placeAddress(
+      repository,
+      'blob',
+      ref,
+      seen.names,
+    )}">Cancel</a></div>`,
+  );
+  const content = html`<div class="row">${breadcrumbs(asked, ref, seen.names)}</div><h1>${title} <bdi>${name}</bdi></h1>${above}${form}`;
+  const options = { title: `${title} ${pathText(seen.names)}`, tab: 'Code', status } as const;
+  return showRepositoryPage(asked, options, content);
+}
+
+const HIDDEN_CHARACTERS =
+  'The text has characters that nobody sees, or that change the order in which it is shown. The page of the file shows where.';
+
+function hidesCharacters(text: string): boolean {
+  return markInvisible(text) !== text;
+}
+
+export async function saveEdit(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
+  const { visit } = asked;
+  const target = targetOf(fields);
+  const names = namesOfField(fields.text('path'));
+  const blob = parseObjectId(fields.text('blob'));
+  if (target === null || names === null || blob === null) return notFound(visit);
+  const seen = { branch: target.branch, head: target.head, names, blob };
+  const lineEnds: LineEnds = fields.text('line_ends') === 'crlf' ? 'crlf' : 'lf';
+  const edited = { text: fields.text('text'), lineEnds };
+  const again = (refused: RefusedForm): SiteAnswer => showForm(asked, seen, edited, fields, { refused });
+  const content = bytesOfText(edited);
+  const isLarge = content.length > EDITED_TEXT_BYTES_MAX;
+  const errors = {
+    ...targetErrors(target),
+    ...(isLarge ? { text: `A text has at most ${sizeText(EDITED_TEXT_BYTES_MAX)}` } : {}),
+  };
+  if (Object.keys(errors).length > 0) return again(wrongForm(errors));
+  const change = { action: 'put', path: pathOfNames(names), expected: blob, mode: null, content } as const;
+  const written = await writeChanges(asked, target, [change]);
+  if ('exceeded' in written) return tooOften(visit, written.exceeded);
+  if ('form' in written) return again(written.form);
+  if ('moved' in written) return showConflict(asked, seen, edited, fields);
+  if (written.event === null) return again(NOTHING_CHANGED);
+  return leadToWritten(asked, written, { kind: 'blob', names, text: `${shownName(names.at(-1) ?? '')} is saved` });
+}
+
+/** Somebody else changed the file since the writer saw it: shows what they made of it, and the writer's text. */
+async function showConflict(
+  asked: PageRequest,
+  seen: SeenFile,
+  edited: EditableText,
+  fields: Fields,
+): Promise<SiteAnswer> {
+  const ref = branchText(asked.repository, seen.branch);
+  const theirs = await contentsAt(asked, { ref, names: seen.names });
+  const isFile = !('refused' in theirs) && theirs.type === 'file';
+  if (!isFile) {
+    const form =
+      'The file was deleted or replaced since this page was opened. Save your text on a new branch, or copy it.';
+    const refused = { errors: { form }, status: 409, headers: {} };
+    return showForm(asked, seen, edited, fields, { refused });
+  }
+  const form = 'Somebody changed this file since you opened it. Nothing was saved yet.';
+  const head = headNow(asked, seen.branch);
+  return showForm(asked, { ...seen, head, blob: theirs.id }, edited, fields, {
+    refused: { errors: { form }, status: 409, headers: {} },
+    above: html`${theirText(asked, theirs, ref)}<h2>Your text</h2><p>Put into it what you want to keep of theirs. Saved on top, it replaces their text.</p>`,
+    title: 'Changed meanwhile:',
+    button: 'Save on top',
+  });
+}
+
+function theirText({ repository }: PageRequest, theirs: FileContents, ref: string): Html {
+  const editable = editableText(theirs.content);
+  const link = html`<a href="${placeAddress(repository, 'blob', ref, theirs.place.names)}">Their file</a>`;
+  if ('why' in editable) return html`<p>Their file is not shown here: ${editable.why}. ${link}</p>`;
+  return shownText({ name: 'theirs', label: 'Their text', value: editable.text });
+}

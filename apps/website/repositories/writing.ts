@@ -1,0 +1,209 @@
+/**
+ * What the forms share that write a commit: its branch and its message, the head that the writer saw, and what is said
+ * where nothing was written.
+ *
+ * Invariants: a form holds the head of its branch. A new branch begins there, whatever came in between; on the branch
+ * itself a change is made on its current head, if what it touches is still what the writer saw.
+ */
+
+import { utf8Length } from '../../../core/git/utf8.ts';
+import { type ObjectId, parseObjectId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
+import { withLineEnd } from '../../../core/kernel/text.ts';
+import type { CommitFault, WantedChange } from '../../../core/use-cases/pushing/decide-commit.ts';
+import { serviceSignature } from '../../../core/use-cases/pushing/service-author.ts';
+import { type WrittenCommit, writeCommit } from '../../../core/use-cases/pushing/write-commit.ts';
+import {
+  branchRef,
+  branchText,
+  findOfKind,
+  findRef,
+  shortNameOf,
+} from '../../../core/use-cases/reading/resolve-ref.ts';
+import { findRepositoryById } from '../../../core/use-cases/repositories/repositories.ts';
+import { NEW_MESSAGE_BYTES_MAX } from '../../api/schemas/new-commits.ts';
+import { type RateRefusal, refChangesOf } from '../../front-door/callers.ts';
+import { CHANGE_FAULTS } from '../../front-door/texts/change-faults.ts';
+import { reasonOf } from '../../front-door/texts/ref-faults.ts';
+import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  fieldSet,
+  hiddenField,
+  radioButton,
+  textArea,
+  textField,
+} from '../layout/forms.ts';
+import { type Html, html, NOTHING } from '../layout/html.ts';
+import { type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
+import { type PlaceKind, placeAddress, repositoryAddress } from './addresses.ts';
+import type { PageRequest } from './page-request.ts';
+import { restorationAddress } from './restore.ts';
+import { shortId, shownName } from './shown-text.ts';
+
+/** A branch, as the page of a form shows it. */
+export interface SeenBranch {
+  readonly branch: string;
+  /** Null: it does not exist yet. */
+  readonly head: ObjectId | null;
+}
+
+/** Returns the branch whose head a page shows; null for a tag, a commit and a page of the past. */
+export function branchShown(
+  { repository }: PageRequest,
+  ref: string,
+): (SeenBranch & { readonly head: ObjectId }) | null {
+  const found = repository.asOf === undefined ? findRef(repository, ref) : null;
+  const branch = found === null ? undefined : shortNameOf('branch', found.fullName);
+  return found === null || branch === undefined ? null : { branch, head: found.ref.id };
+}
+
+export function headNow({ repository }: PageRequest, branch: string): ObjectId | null {
+  return findOfKind(repository.entity.state.refs, 'branch', branch)?.id ?? null;
+}
+
+/** Where a commit goes, and what it says. */
+export interface Target extends SeenBranch {
+  /** Null: on the branch itself. */
+  readonly newBranch: string | null;
+  readonly message: string;
+}
+
+/** Null for what no form of this site sends. */
+export function targetOf(fields: Fields): Target | null {
+  const head = parseObjectId(fields.text('head'));
+  const branch = fields.text('branch');
+  if (head === null || branch === '') return null;
+  const newBranch = fields.text('where') === 'new' ? fields.text('new_branch').trim() : null;
+  return { branch, head: head === ZERO_OBJECT_ID ? null : head, newBranch, message: fields.text('message').trim() };
+}
+
+/** What is wrong with a target before anything is read. */
+export function targetErrors({ newBranch, message }: Target): FieldErrors {
+  const isLong = utf8Length(message) > NEW_MESSAGE_BYTES_MAX;
+  return {
+    ...(message === '' ? { message: 'Say what the commit changes' } : {}),
+    ...(isLong ? { message: `A message has at most ${NEW_MESSAGE_BYTES_MAX} bytes` } : {}),
+    ...(newBranch === '' ? { new_branch: 'Name the new branch' } : {}),
+  };
+}
+
+/** The fields that `targetOf` reads. */
+export function targetFields(
+  { branch, head }: SeenBranch,
+  { message, fields, errors }: { readonly message: string; readonly fields: Fields; readonly errors: FieldErrors },
+): Html {
+  const isNew = fields.text('where') === 'new';
+  const choice =
+    head === null
+      ? NOTHING
+      : fieldSet(
+          { name: 'where', legend: 'Where it is saved' },
+          html`${radioButton({
+            name: 'where',
+            value: 'branch',
+            label: html`On the branch <strong><bdi>${shownName(branch)}</bdi></strong>`,
+            checked: !isNew,
+          })}${radioButton({ name: 'where', value: 'new', label: 'On a new branch', checked: isNew })}${textField({
+            name: 'new_branch',
+            label: 'Name of the new branch',
+            value: fields.text('new_branch'),
+            error: errors['new_branch'],
+            autocomplete: 'off',
+            verbatim: true,
+          })}`,
+        );
+  return html`${hiddenField('branch', branch)}${hiddenField('head', head ?? ZERO_OBJECT_ID)}${textArea({
+    name: 'message',
+    label: 'Message of the commit',
+    value: fields.has('message') ? fields.text('message') : message,
+    error: errors['message'],
+    required: true,
+    rows: 3,
+  })}${choice}`;
+}
+
+export type Unwritten =
+  | { readonly form: RefusedForm }
+  /** Something else is at the path of this change than its writer saw. */
+  | { readonly moved: number }
+  | { readonly exceeded: RateRefusal };
+
+/** Writes the changes as a commit of the account. `fields` names the fields of the paths, by the index of a change. */
+export async function writeChanges(
+  asked: PageRequest,
+  target: Target,
+  changes: readonly WantedChange[],
+): Promise<WrittenCommit | Unwritten> {
+  const { context, visit, repository } = asked;
+  const { branch, head, newBranch, message } = target;
+  const written = newBranch ?? branch;
+  const exceeded = context.callers.record(visit.person.principal, refChangesOf(branchRef(written)));
+  if (exceeded !== null) return { exceeded };
+  if (newBranch === null && head !== null && headNow(asked, branch) === null) {
+    const form = `The branch ${shownName(branch)} was deleted since this page was opened. Save on a new branch.`;
+    return { form: { errors: { form }, status: 409, headers: {} } };
+  }
+  const now = context.clock.now();
+  const author = serviceSignature(repository.account.username, new URL(visit.webUrl).hostname, now);
+  const isNew = newBranch !== null || head === null;
+  const outcome = await writeCommit(context, await visit.origin(repository), {
+    repository,
+    branch: written,
+    expected: isNew ? null : 'any',
+    start: newBranch === null ? null : head,
+    message: withLineEnd(message),
+    author,
+    committer: author,
+    changes,
+    allowEmpty: false,
+    key: null,
+    signal: visit.signal,
+  });
+  if ('refused' in outcome) return { form: refusedForm(outcome.refused, {}) };
+  if (!('fault' in outcome)) return outcome;
+  return unwritten(outcome.fault, newBranch === null ? 'form' : 'new_branch');
+}
+
+function unwritten(fault: CommitFault, branchField: string): Unwritten {
+  switch (fault.at) {
+    case 'branch': {
+      const { head, ref } = fault.fault;
+      const errors = { [branchField]: `${shownName(shortNameOf('branch', ref) ?? ref)}: ${reasonOf(fault.fault)}` };
+      return { form: { errors, status: head === null ? 422 : 409, headers: {} } };
+    }
+    case 'start':
+      return {
+        form: wrongForm({
+          form: 'No branch or tag has the commit any more that this page began with. Copy your changes, and open the page again.',
+        }),
+      };
+    case 'changes':
+      return { form: NOTHING_CHANGED };
+    case 'objects':
+      return { form: wrongForm({ form: fault.detail }) };
+    case 'change': {
+      const { code, index, field } = fault;
+      if (code === 'blob-moved') return { moved: index };
+      return { form: wrongForm({ [FIELDS[field]]: CHANGE_FAULTS[code] }) };
+    }
+  }
+}
+
+/** The fields of the forms that write, by what is at fault. */
+const FIELDS = { path: 'path', to: 'to', blob: 'form', content: 'text' } as const;
+
+export const NOTHING_CHANGED: RefusedForm = wrongForm({ form: 'Nothing is changed, so there is nothing to save.' });
+
+/** Leads to a page of the branch that was written. */
+export async function leadToWritten(
+  { context, repository }: PageRequest,
+  { ref, commit, event }: WrittenCommit,
+  { kind, names, text }: { readonly kind: PlaceKind; readonly names: readonly Uint8Array[]; readonly text: string },
+): Promise<SiteAnswer> {
+  const now = await findRepositoryById(context, repository.accountId, repository.id);
+  if (now === null) return redirectTo(repositoryAddress(repository));
+  const path = placeAddress(now, kind, branchText(now, shortNameOf('branch', ref) ?? ref), names);
+  const message = `${text} in commit ${shortId(commit.id)}.`;
+  return event === null ? redirectTo(path) : redirectWithUndo(path, message, restorationAddress(now, event, ref));
+}

@@ -1,0 +1,86 @@
+/**
+ * Editing a file in a real browser, whose text fields send line ends of their own: once with scripts and once without.
+ */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeAll, describe, test } from 'vitest';
+import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { suiteEnding } from '../support/cleanup.ts';
+import { signIn, WAYS } from '../support/journey.ts';
+import { needs } from '../support/optional-suites.ts';
+import { createAccount, createRepository, git, newWorkTree, type Strata } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+
+/** The password of the accounts that `createAccount` makes. */
+const PASSWORD = 'correct horse battery';
+
+describe('A file that is edited in a browser', needs('chromium'), () => {
+  const ending = suiteEnding();
+  let strata: Strata;
+  let browser: TestBrowser;
+
+  beforeAll(async () => {
+    strata = await startNode(ending, await sharedParts(ending));
+    browser = await startBrowser(ending);
+  });
+
+  for (const { how, suffix, look, check } of WAYS) {
+    test(`keeps the bytes that nobody edited, and shows what somebody else made of it, ${how}`, async (context) => {
+      const ada = await createAccount(strata, `ada-${suffix}`);
+      const url = await createRepository(strata, ada, 'texts');
+      const work = await newWorkTree(context);
+      const files = { lf: '\n\none\n', crlf: 'one\r\n\r\ntwo\r\n', unended: 'a\n\tb', mark: '\ufeffa\u00a0\f\n' };
+      for (const [name, text] of Object.entries(files)) await writeFile(path.join(work, name), text);
+      const push = async (): Promise<void> => {
+        await git(work, ['add', '.']);
+        await git(work, ['commit', '--quiet', '--message', 'A change']);
+        await git(work, ['push', '--quiet', '--force', url, 'HEAD:refs/heads/main']);
+      };
+      await push();
+      const { page } = await browser.visit(context, strata.url, look);
+      const home = `/${ada.username}/texts`;
+      await signIn(page, ada.username, `${home}/blob/main/lf`, PASSWORD);
+      const type = async (text: string): Promise<void> => {
+        await page.getByLabel('Text', { exact: true }).focus();
+        await page.keyboard.press('Control+End');
+        await page.keyboard.type(text);
+      };
+      const save = (): Promise<void> => page.getByRole('button', { name: 'Save', exact: true }).click();
+      for (const [name, text] of Object.entries(files)) {
+        await page.goto(`${home}/blob/main/${name}`);
+        await page.getByRole('link', { name: 'Edit', exact: true }).click();
+        await page.getByRole('heading', { name: `Edit ${name}` }).waitFor();
+        if (name === 'lf') await check(page);
+        await type('x\ny');
+        await save();
+        await page.getByText(`${name} is saved in commit`).waitFor();
+        await git(work, ['fetch', '--quiet', url, 'main']);
+        const end = name === 'crlf' ? '\r\n' : '\n';
+        assert.equal(await git(work, ['show', `FETCH_HEAD:${name}`]), `${text}x${end}y`, name);
+      }
+      await check(page);
+
+      await page.goto(`${home}/edit/main/lf`);
+      await writeFile(path.join(work, 'lf'), 'theirs\n');
+      await push();
+      await type('mine');
+      await save();
+      await page.getByRole('alert').waitFor();
+      assert.equal(await page.getByLabel('Their text').inputValue(), 'theirs\n');
+      assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), '\n\none\nx\nymine');
+      await check(page);
+      await page.getByLabel('On a new branch').check();
+      await page.getByLabel('Name of the new branch').fill('mine');
+      await page.getByRole('button', { name: 'Save on top' }).click();
+      await page.getByText('lf is saved in commit').waitFor();
+      await page.getByRole('link', { name: 'Undo' }).click();
+      await page.getByText('Only refs/heads/mine is set back').waitFor();
+      await check(page);
+      await page.getByRole('button', { name: 'Restore' }).click();
+      await page.getByText('1 ref restored').waitFor();
+      await page.goto(`${home}/branches`);
+      assert.equal(await page.getByRole('row').count(), 2, 'the head and one branch');
+    });
+  }
+});
