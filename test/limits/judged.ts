@@ -392,6 +392,9 @@ export const LIMIT_TESTS: LimitTests = {
     'A browser that is not known is named by its header, whole up to the limit': 'UNKNOWN_LENGTH_MAX',
     'The repositories of a token are named up to the limit, and the others are counted': 'NAMES_MAX',
   },
+  'test/apps/website/repositories/writing-files.test.ts': {
+    'uploads as much as the limit says, and not a byte more': 'UPLOAD_FORM_BYTES_MAX',
+  },
   'test/apps/website/sent-parts.test.ts': { 'has at most ${FORM_PARTS_MAX} parts': 'FORM_PARTS_MAX' },
   'test/apps/website/settings.test.ts': {
     'ends a session 30 days after its sign-in, however often it was used': 'SESSION_SPAN_MS',

@@ -96,6 +96,12 @@ ${field.value ?? ''}</textarea>`,
   );
 }
 
+/** A labelled choice of files of the browser's machine, for a form that is sent in parts. */
+export function filesField(field: Field): Html {
+  const { name } = field;
+  return labelled(field, html`<input id="${name}" name="${name}" type="file" multiple${inputAttributes(field)}>`);
+}
+
 /** A labelled text that can be copied and not changed. */
 export function shownText({ name, label, value }: Pick<Field, 'name' | 'label'> & { readonly value: string }): Html {
   // A browser drops the first line end after the tag.

@@ -15,7 +15,7 @@ import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown, languageOf } from '../rendering/language.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
-import { placeAddress, shownAddress } from './addresses.ts';
+import { type FormKind, placeAddress, shownAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
 import { editableText } from './editable-text.ts';
 import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
@@ -32,16 +32,16 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
   if ('refused' in contents) return showRefusal(asked, contents.refused);
   if (contents.type === 'dir') return redirectTo(placeAddress(repository, 'tree', ref, names));
   const above = html`<div class="row">${await refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>`;
-  // The head of the box has the path up to five times.
+  // The head of the box has the path up to seven times.
   const { commit } = contents.place;
-  const addressBytes = 5 * placeAddress(repository, 'commits', commit ?? ref, names).length;
+  const addressBytes = 7 * placeAddress(repository, 'commits', commit ?? ref, names).length;
   const room = roomBeside(frameBytes(asked) + bytesOf(above) + addressBytes);
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names, room });
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';
   const content = html`${above}
 <h1 class="unseen">${shownName(names.at(-1) ?? '')}</h1>
-<section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${editLink(asked, contents, { ref, names })}${
+<section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${writingLinks(asked, contents, { ref, names })}${
     hasBytes && html`<a href="${raw}">Raw</a>`
   }${
     commit !== null &&
@@ -56,11 +56,16 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
 }
 
 /** For who may write, which is who sees the page. */
-function editLink(asked: PageRequest, contents: Shown, { ref, names }: RefPath): Content {
-  if (contents.type !== 'file' || branchShown(asked, ref) === null) return null;
-  const editable = editableText(contents.content);
-  if ('why' in editable) return html`<span class="soft">Not editable: ${editable.why}</span>`;
-  return html`<a href="${placeAddress(asked.repository, 'edit', ref, names)}">Edit</a>`;
+function writingLinks(asked: PageRequest, contents: Shown, { ref, names }: RefPath): Content {
+  if (names.length === 0 || branchShown(asked, ref) === null) return null;
+  const link = (kind: FormKind, label: string): Html =>
+    html`<a href="${placeAddress(asked.repository, kind, ref, names)}">${label}</a>`;
+  return html`${contents.type === 'file' && editOrWhy(contents, link)}${link('move', 'Move')}${link('remove', 'Delete')}`;
+}
+
+function editOrWhy({ content }: FileContents, link: (kind: FormKind, label: string) => Html): Html {
+  const editable = editableText(content);
+  return 'why' in editable ? html`<span class="soft">Not editable: ${editable.why}</span>` : link('edit', 'Edit');
 }
 
 /** What a text has on a page of very long names. */

@@ -2,13 +2,14 @@
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { type ListedBranch, listBranchPage } from '../../../core/use-cases/reading/list-branch-page.ts';
-import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { branchRef, branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { compareAddress } from './compare.ts';
 import { showRepositoryPage } from './frame.ts';
+import { deleteLink, newRefButton } from './new-ref.ts';
 import type { PageRequest } from './page-request.ts';
 import { type Fitting, pageAsked, pager, rowsWithin } from './pager.ts';
 import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
@@ -22,11 +23,15 @@ export async function showBranches(asked: PageRequest): Promise<SiteAnswer> {
   const { items, total } = list.branches;
   const { rows, page } = rowsWithin(items, wanted, (branch) => rowOf(asked, branch));
   const address = `${repositoryAddress(repository)}/branches`;
-  const content = html`<h1 class="unseen">Branches</h1>${refsSearch(asked, address, {
-    label: 'Find a branch',
-    text: search,
-    found: counted(total, 'branch', 'branches'),
-  })}${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(shownAddress(repository, address), search, 'branches')}${pager(shownAddress(repository, address), page, total, { query: search === '' ? {} : { q: search } })}`;
+  const content = html`<h1 class="unseen">Branches</h1>${newRefButton(repository, 'branch')}${refsSearch(
+    asked,
+    address,
+    {
+      label: 'Find a branch',
+      text: search,
+      found: counted(total, 'branch', 'branches'),
+    },
+  )}${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(shownAddress(repository, address), search, 'branches')}${pager(shownAddress(repository, address), page, total, { query: search === '' ? {} : { q: search } })}`;
   return showRepositoryPage(asked, { title: 'Branches', tab: 'Branches' }, content);
 }
 
@@ -42,7 +47,7 @@ function rowOf({ visit, repository }: PageRequest, { name, isDefault, commit, ah
   return html`<tr><td class="wrap"><a href="${placeAddress(repository, 'tree', branchText(repository, name), [])}"><bdi>${shownName(name)}</bdi></a></td><td class="apart">${
     isDefault
       ? html`<span class="mark">default</span>`
-      : html`<a href="${compareAddress(repository, branchText(repository, repository.defaultBranch), branchText(repository, name))}">${distance(aheadBehind)}</a>`
+      : html`<a href="${compareAddress(repository, branchText(repository, repository.defaultBranch), branchText(repository, name))}">${distance(aheadBehind)}</a>${deleteLink(repository, branchRef(name), name)}`
   }</td><td class="wide" dir="auto"><a class="subject" href="${commitAddress(repository, commit.id)}">${subjectOf(
     commit.message,
   )}</a></td><td class="number">${timeAgo(commitTime(commit.committedAt), visit.now)}</td></tr>`;

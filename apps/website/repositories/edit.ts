@@ -9,24 +9,24 @@ import type { FileContents } from '../../../core/use-cases/reading/read-contents
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
-import { type Fields, hiddenField, NO_FIELDS, postForm, shownText, textArea } from '../layout/forms.ts';
+import { type Fields, hiddenField, NO_FIELDS, shownText, textArea } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound, showProblem, tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { markInvisible } from '../rendering/invisible.ts';
-import { namesOfField, pathField, pathOfNames, placeAddress, repositoryAddress } from './addresses.ts';
+import { namesOfField, pathField, pathOfNames, placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
 import { bytesOfText, EDITED_TEXT_BYTES_MAX, type EditableText, editableText, type LineEnds } from './editable-text.ts';
-import { breadcrumbs, showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
-import { pathText, shownName } from './shown-text.ts';
+import { shownName } from './shown-text.ts';
 import {
   branchShown,
   headNow,
   leadToWritten,
   NOTHING_CHANGED,
   type SeenBranch,
+  showWriting,
   targetErrors,
   targetFields,
   targetOf,
@@ -69,13 +69,19 @@ function showForm(
   fields: Fields,
   { refused = NEW_FORM, above = null, title = 'Edit', button = 'Save' }: Shown = {},
 ): SiteAnswer {
-  const { visit, repository } = asked;
-  const { errors, status } = refused;
-  const name = shownName(seen.names.at(-1) ?? '');
-  const ref = branchText(repository, seen.branch);
-  const form = postForm(
-    { action: `${repositoryAddress(repository)}/edit`, csrf: visit.csrf(), errors, parts: true },
-    html`${hiddenField('path', pathField(seen.names))}${hiddenField('blob', seen.blob)}${hiddenField('line_ends', lineEnds)}${textArea(
+  const { errors } = refused;
+  const { names, blob, branch } = seen;
+  const name = shownName(names.at(-1) ?? '');
+  return showWriting(asked, {
+    action: 'edit',
+    title,
+    name,
+    refused,
+    seen,
+    above,
+    button,
+    back: placeAddress(asked.repository, 'blob', branchText(asked.repository, branch), names),
+    content: html`${hiddenField('path', pathField(names))}${hiddenField('blob', blob)}${hiddenField('line_ends', lineEnds)}${textArea(
       {
         name: 'text',
         label: 'Text',
@@ -85,16 +91,8 @@ function showForm(
         verbatim: true,
         ...(hidesCharacters(text) ? { hint: HIDDEN_CHARACTERS } : {}),
       },
-    )}${targetFields(seen, { message: `Update ${name}`, fields, errors })}<div class="row"><button class="button main">${button}</button><a class="button quiet" href="${placeAddress(
-      repository,
-      'blob',
-      ref,
-      seen.names,
-    )}">Cancel</a></div>`,
-  );
-  const content = html`<div class="row">${breadcrumbs(asked, ref, seen.names)}</div><h1>${title} <bdi>${name}</bdi></h1>${above}${form}`;
-  const options = { title: `${title} ${pathText(seen.names)}`, tab: 'Code', status } as const;
-  return showRepositoryPage(asked, options, content);
+    )}${targetFields(seen, { message: `Update ${name}`, fields, errors })}`,
+  });
 }
 
 const HIDDEN_CHARACTERS =
@@ -127,7 +125,7 @@ export async function saveEdit(asked: PageRequest, fields: Fields): Promise<Site
   if ('form' in written) return again(written.form);
   if ('moved' in written) return showConflict(asked, seen, edited, fields);
   if (written.event === null) return again(NOTHING_CHANGED);
-  return leadToWritten(asked, written, { kind: 'blob', names, text: `${shownName(names.at(-1) ?? '')} is saved` });
+  return leadToWritten(asked, written, { names, text: `${shownName(names.at(-1) ?? '')} is saved` });
 }
 
 /** Somebody else changed the file since the writer saw it: shows what they made of it, and the writer's text. */

@@ -33,7 +33,8 @@ export async function emptyHome(asked: PageRequest): Promise<SiteAnswer> {
     'the commands that push a first commit',
   )}</div></section>${
     !hasRefs &&
-    html`<section class="box"><header><h2>Or add a README here</h2></header><div class="stack part"><p>A first commit with a README that holds the name and the description.</p>${buttonForm(
+    html`<section class="box"><header><h2>Or begin here</h2></header><div class="stack part"><p>The first commit can be made of files that you write or upload.</p><div class="row"><a class="button" href="${repositoryAddress(repository)}/create">Create a file</a><a class="button" href="${repositoryAddress(repository)}/upload">Upload files</a></div></div></section>
+<section class="box"><header><h2>Or add a README here</h2></header><div class="stack part"><p>A first commit with a README that holds the name and the description.</p>${buttonForm(
       { action: `${repositoryAddress(repository)}/readme`, csrf: visit.csrf() },
       html`<button class="button">Add a README</button>`,
     )}</div></section>`

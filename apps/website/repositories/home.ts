@@ -19,6 +19,7 @@ import { pusher } from './pushed-by.ts';
 import { readmeOf } from './readme.ts';
 import { shownName } from './shown-text.ts';
 import { folderPage, lastCommit } from './tree.ts';
+import { folderLinks } from './writing.ts';
 
 export async function showHome(asked: PageRequest): Promise<SiteAnswer> {
   const { context, repository } = asked;
@@ -31,7 +32,7 @@ export async function showHome(asked: PageRequest): Promise<SiteAnswer> {
   const listing = await listTree(context, repository, wanted);
   if ('refused' in listing) return showRefusal(asked, listing.refused);
   const { table, page } = folderTable(asked, listing, entries);
-  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, [])}</div>
+  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, [])}${folderLinks(asked, { ref, names: [] })}</div>
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${pager(
     placeAddress(repository, 'tree', ref, []),
     page,

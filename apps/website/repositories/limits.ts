@@ -11,3 +11,6 @@ export const PAGE_WHOLE_BYTES_MAX = 256 * KIB;
 
 /** The body of a form with the text of a file, whose line ends browsers send as two bytes, and with a message. */
 export const WRITING_FORM_BYTES_MAX = 2 * MIB + 128 * KIB;
+
+/** The body of a form with files, all of which wait in memory. */
+export const UPLOAD_FORM_BYTES_MAX = 16 * MIB;

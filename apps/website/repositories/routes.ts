@@ -4,7 +4,7 @@
  * Invariants: an account's name is the first segment of these paths, so every other first segment of the website is
  * a reserved name (core/account/names.ts).
  */
-import type { FormOptions, Room } from '../layout/room.ts';
+import type { FormOptions, Room, Site } from '../layout/room.ts';
 import { showActivity } from './activity.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
@@ -15,9 +15,12 @@ import { showComparison } from './compare.ts';
 import { deletedRoutes } from './deleted.ts';
 import { saveEdit, showEdit } from './edit.ts';
 import { showHome } from './home.ts';
-import { WRITING_FORM_BYTES_MAX } from './limits.ts';
+import { UPLOAD_FORM_BYTES_MAX, WRITING_FORM_BYTES_MAX } from './limits.ts';
 import { showList } from './list.ts';
+import { saveMove, saveRemove, showMove, showRemove } from './move-file.ts';
 import { beginWithReadme, createFromForm, openNew } from './new.ts';
+import { saveCreate, saveUpload, showCreate, showUpload } from './new-file.ts';
+import { askToDeleteRef, createBranch, createTagFromForm, deleteRef, showNewBranch, showNewTag } from './new-ref.ts';
 import { onPlace, onRepository, onRepositoryAsOf } from './page-request.ts';
 import { askToPurge, purgeFromForm } from './purge.ts';
 import { showRaw } from './raw.ts';
@@ -28,6 +31,8 @@ import { showTags } from './tags.ts';
 import { showTree } from './tree.ts';
 
 const OF_TEXT: FormOptions = { bytesMax: WRITING_FORM_BYTES_MAX, parts: true, keeps: 'text' };
+const OF_FILES: FormOptions = { bytesMax: UPLOAD_FORM_BYTES_MAX, parts: true, keeps: 'message' };
+const OF_PATH: FormOptions = { bytesMax: WRITING_FORM_BYTES_MAX, parts: true, keeps: 'message' };
 
 export const repositoriesRoom: Room = {
   navigation: ({ username }) => ({ label: 'Repositories', path: `/${username}`, also: ['/new'] }),
@@ -41,8 +46,6 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository/switch', onRepositoryAsOf(context, switchRef));
     site.page('/:username/:repository/tree/*', onPlace(context, showTree));
     site.page('/:username/:repository/blob/*', onPlace(context, showBlob));
-    site.page('/:username/:repository/edit/*', onPlace(context, showEdit));
-    site.form('/:username/:repository/edit', onRepository(context, saveEdit), OF_TEXT);
     site.page('/:username/:repository/raw/*', onPlace(context, showRaw));
     site.page('/:username/:repository/commits', onRepositoryAsOf(context, showDefaultCommits));
     site.page(
@@ -67,6 +70,44 @@ export const repositoriesRoom: Room = {
     site.form('/:username/:repository/restore', onRepository(context, restoreFromForm));
     site.page('/:username/:repository/purge', onRepository(context, askToPurge));
     site.formBeyondQuota('/:username/:repository/purge', onRepository(context, purgeFromForm));
+    writingRoutes(site);
+    refRoutes(site);
     deletedRoutes(site);
   },
 };
+
+/** The forms that create and delete branches and tags. */
+function refRoutes(site: Site): void {
+  const { context } = site;
+  const home = '/:username/:repository';
+  site.page(`${home}/new-branch`, onRepository(context, showNewBranch));
+  site.form(`${home}/new-branch`, onRepository(context, createBranch));
+  site.page(`${home}/new-tag`, onRepository(context, showNewTag));
+  site.form(`${home}/new-tag`, onRepository(context, createTagFromForm), OF_PATH);
+  site.page(`${home}/delete-ref`, onRepository(context, askToDeleteRef));
+  site.formBeyondQuota(`${home}/delete-ref`, onRepository(context, deleteRef));
+}
+
+/** The forms that write a commit. The addresses without a ref are for the default branch, which need not exist. */
+function writingRoutes(site: Site): void {
+  const { context } = site;
+  const home = '/:username/:repository';
+  site.page(`${home}/edit/*`, onPlace(context, showEdit));
+  site.form(`${home}/edit`, onRepository(context, saveEdit), OF_TEXT);
+  site.page(
+    `${home}/create`,
+    onRepository(context, (asked) => showCreate(asked, null)),
+  );
+  site.page(`${home}/create/*`, onPlace(context, showCreate));
+  site.form(`${home}/create`, onRepository(context, saveCreate), OF_TEXT);
+  site.page(
+    `${home}/upload`,
+    onRepository(context, (asked) => showUpload(asked, null)),
+  );
+  site.page(`${home}/upload/*`, onPlace(context, showUpload));
+  site.form(`${home}/upload`, onRepository(context, saveUpload), OF_FILES);
+  site.page(`${home}/move/*`, onPlace(context, showMove));
+  site.form(`${home}/move`, onRepository(context, saveMove), OF_PATH);
+  site.page(`${home}/remove/*`, onPlace(context, showRemove));
+  site.form(`${home}/remove`, onRepository(context, saveRemove), OF_PATH);
+}

@@ -10,6 +10,7 @@ import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { shellWord } from './empty-home.ts';
 import { showRepositoryPage } from './frame.ts';
+import { deleteLink, newRefButton } from './new-ref.ts';
 import type { PageRequest } from './page-request.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
@@ -23,7 +24,7 @@ export async function showTags(asked: PageRequest): Promise<SiteAnswer> {
   const { rows, page } = rowsWithin(tags.items, wanted, (tag) => rowOf(asked, tag));
   const address = `${repositoryAddress(repository)}/tags`;
   const isEmpty = tags.total === 0 && search === '';
-  const content = html`<h1 class="unseen">Tags</h1>${
+  const content = html`<h1 class="unseen">Tags</h1>${newRefButton(repository, 'tag')}${
     isEmpty
       ? noTags(repository.defaultBranch)
       : html`${refsSearch(asked, address, { label: 'Find a tag', text: search, found: counted(tags.total, 'tag') })}${
@@ -59,5 +60,5 @@ function rowOf({ visit, repository }: PageRequest, { name, target, type, annotat
       : html`<a class="id" href="${commitAddress(repository, commit.id)}">${shortId(commit.id)}</a>`;
   return html`<tr><td class="wrap">${link}</td><td class="wide" dir="auto">${
     message !== null && subjectOf(message)
-  }</td><td class="apart">${id}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
+  }</td><td class="apart">${id}${deleteLink(repository, tagText(name), name)}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
 }

@@ -14,6 +14,7 @@ import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
+import { folderLinks } from './writing.ts';
 
 /** Entries of a folder on one page of the website. */
 export const PAGE_ENTRIES_MAX = 100;
@@ -37,7 +38,7 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
   const above = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}${
     listing.commit !== null &&
     html`<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a>`
-  }</div>
+  }${folderLinks(asked, { ref, names })}</div>
 <h1 class="unseen">${shownName(names.at(-1) ?? repository.owned.name)}</h1>
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${more}`;
   const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above)));

@@ -12,6 +12,7 @@ import { withLineEnd } from '../../../core/kernel/text.ts';
 import type { CommitFault, WantedChange } from '../../../core/use-cases/pushing/decide-commit.ts';
 import { serviceSignature } from '../../../core/use-cases/pushing/service-author.ts';
 import { type WrittenCommit, writeCommit } from '../../../core/use-cases/pushing/write-commit.ts';
+import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import {
   branchRef,
   branchText,
@@ -30,16 +31,20 @@ import {
   type Fields,
   fieldSet,
   hiddenField,
+  postForm,
   radioButton,
   textArea,
   textField,
 } from '../layout/forms.ts';
-import { type Html, html, NOTHING } from '../layout/html.ts';
+import { type Content, type Html, html, NOTHING } from '../layout/html.ts';
 import { type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
-import { type PlaceKind, placeAddress, repositoryAddress } from './addresses.ts';
+import { sizeText } from '../layout/sizes.ts';
+import { type FormKind, placeAddress, repositoryAddress } from './addresses.ts';
+import { contentsAt } from './contents-at.ts';
+import { breadcrumbs, showRepositoryPage } from './frame.ts';
 import type { PageRequest } from './page-request.ts';
 import { restorationAddress } from './restore.ts';
-import { shortId, shownName } from './shown-text.ts';
+import { pathText, shortId, shownName } from './shown-text.ts';
 
 /** A branch, as the page of a form shows it. */
 export interface SeenBranch {
@@ -56,6 +61,16 @@ export function branchShown(
   const found = repository.asOf === undefined ? findRef(repository, ref) : null;
   const branch = found === null ? undefined : shortNameOf('branch', found.fullName);
   return found === null || branch === undefined ? null : { branch, head: found.ref.id };
+}
+
+/** The links to what can be done in a folder of a branch. Its root is neither moved nor deleted. */
+export function folderLinks(asked: PageRequest, { ref, names }: RefPath): Content {
+  if (branchShown(asked, ref) === null) return null;
+  const link = (kind: FormKind, label: string): Html =>
+    html`<a class="button quiet" href="${placeAddress(asked.repository, kind, ref, names)}">${label}</a>`;
+  return html`${link('create', 'New file')}${link('upload', 'Upload')}${
+    names.length > 0 && html`${link('move', 'Move')}${link('remove', 'Delete')}`
+  }`;
 }
 
 export function headNow({ repository }: PageRequest, branch: string): ObjectId | null {
@@ -78,12 +93,17 @@ export function targetOf(fields: Fields): Target | null {
   return { branch, head: head === ZERO_OBJECT_ID ? null : head, newBranch, message: fields.text('message').trim() };
 }
 
+export const MESSAGE_TOO_LONG = `A message has at most ${sizeText(NEW_MESSAGE_BYTES_MAX)}`;
+
+export function messageIsLong(message: string): boolean {
+  return utf8Length(message) > NEW_MESSAGE_BYTES_MAX;
+}
+
 /** What is wrong with a target before anything is read. */
 export function targetErrors({ newBranch, message }: Target): FieldErrors {
-  const isLong = utf8Length(message) > NEW_MESSAGE_BYTES_MAX;
   return {
     ...(message === '' ? { message: 'Say what the commit changes' } : {}),
-    ...(isLong ? { message: `A message has at most ${NEW_MESSAGE_BYTES_MAX} bytes` } : {}),
+    ...(messageIsLong(message) ? { message: MESSAGE_TOO_LONG } : {}),
     ...(newBranch === '' ? { new_branch: 'Name the new branch' } : {}),
   };
 }
@@ -123,17 +143,50 @@ export function targetFields(
   })}${choice}`;
 }
 
+export interface WritingForm {
+  readonly action: FormKind;
+  readonly title: string;
+  /** The name behind the title. */
+  readonly name?: string;
+  readonly refused: RefusedForm;
+  /** The branch, and the path that the form is about. */
+  readonly seen: SeenBranch & { readonly names: readonly Uint8Array[] };
+  /** What stands above the form. */
+  readonly above?: Content;
+  readonly content: Content;
+  readonly button: string;
+  /** Whether the button deletes. */
+  readonly grave?: boolean;
+  /** Where cancelling leads. */
+  readonly back: string;
+}
+
+export function showWriting(asked: PageRequest, form: WritingForm): SiteAnswer {
+  const { visit, repository } = asked;
+  const { action, title, name, refused, seen, above = null, button, grave = false, back } = form;
+  const { errors, status } = refused;
+  const { branch, head, names } = seen;
+  const body = html`${form.content}<div class="row"><button class="button ${grave ? 'grave' : 'main'}">${button}</button><a class="button quiet" href="${back}">Cancel</a></div>`;
+  const target = { action: `${repositoryAddress(repository)}/${action}`, csrf: visit.csrf(), errors, parts: true };
+  const content = html`${
+    head !== null && html`<div class="row">${breadcrumbs(asked, branchText(repository, branch), names)}</div>`
+  }<h1>${title}${name !== undefined && html` <bdi>${name}</bdi>`}</h1>${above}${postForm(target, body)}`;
+  const shown = name === undefined ? `${title} in ${pathText(names)}` : `${title} ${pathText(names)}`;
+  return showRepositoryPage(asked, { title: shown, tab: 'Code', status }, content);
+}
+
 export type Unwritten =
   | { readonly form: RefusedForm }
   /** Something else is at the path of this change than its writer saw. */
   | { readonly moved: number }
   | { readonly exceeded: RateRefusal };
 
-/** Writes the changes as a commit of the account. `fields` names the fields of the paths, by the index of a change. */
+/** Writes the changes as a commit of the account. `pathField` is the field that their paths come from. */
 export async function writeChanges(
   asked: PageRequest,
   target: Target,
   changes: readonly WantedChange[],
+  pathField = 'path',
 ): Promise<WrittenCommit | Unwritten> {
   const { context, visit, repository } = asked;
   const { branch, head, newBranch, message } = target;
@@ -162,14 +215,18 @@ export async function writeChanges(
   });
   if ('refused' in outcome) return { form: refusedForm(outcome.refused, {}) };
   if (!('fault' in outcome)) return outcome;
-  return unwritten(outcome.fault, newBranch === null ? 'form' : 'new_branch');
+  return unwritten(outcome.fault, changes, { path: pathField, branch: newBranch === null ? 'form' : 'new_branch' });
 }
 
-function unwritten(fault: CommitFault, branchField: string): Unwritten {
+function unwritten(
+  fault: CommitFault,
+  changes: readonly WantedChange[],
+  fields: { readonly path: string; readonly branch: string },
+): Unwritten {
   switch (fault.at) {
     case 'branch': {
       const { head, ref } = fault.fault;
-      const errors = { [branchField]: `${shownName(shortNameOf('branch', ref) ?? ref)}: ${reasonOf(fault.fault)}` };
+      const errors = { [fields.branch]: `${shownName(shortNameOf('branch', ref) ?? ref)}: ${reasonOf(fault.fault)}` };
       return { form: { errors, status: head === null ? 422 : 409, headers: {} } };
     }
     case 'start':
@@ -185,25 +242,34 @@ function unwritten(fault: CommitFault, branchField: string): Unwritten {
     case 'change': {
       const { code, index, field } = fault;
       if (code === 'blob-moved') return { moved: index };
-      return { form: wrongForm({ [FIELDS[field]]: CHANGE_FAULTS[code] }) };
+      const change = changes[index];
+      const path = field === 'to' && change?.action === 'move' ? change.to : change?.path;
+      const text = `${shownName(path ?? '')}: ${CHANGE_FAULTS[code]}`;
+      return { form: wrongForm({ [{ path: fields.path, to: 'to', blob: 'form', content: 'text' }[field]]: text }) };
     }
   }
 }
 
-/** The fields of the forms that write, by what is at fault. */
-const FIELDS = { path: 'path', to: 'to', blob: 'form', content: 'text' } as const;
-
 export const NOTHING_CHANGED: RefusedForm = wrongForm({ form: 'Nothing is changed, so there is nothing to save.' });
 
-/** Leads to a page of the branch that was written. */
+/** Leads to what is at a path of the branch that was written, or to the next folder above that there is. */
 export async function leadToWritten(
-  { context, repository }: PageRequest,
+  asked: PageRequest,
   { ref, commit, event }: WrittenCommit,
-  { kind, names, text }: { readonly kind: PlaceKind; readonly names: readonly Uint8Array[]; readonly text: string },
+  { names, text }: { readonly names: readonly Uint8Array[]; readonly text: string },
 ): Promise<SiteAnswer> {
+  const { context, repository } = asked;
   const now = await findRepositoryById(context, repository.accountId, repository.id);
   if (now === null) return redirectTo(repositoryAddress(repository));
-  const path = placeAddress(now, kind, branchText(now, shortNameOf('branch', ref) ?? ref), names);
+  const branch = branchText(now, shortNameOf('branch', ref) ?? ref);
+  let shown = names;
+  let found = await contentsAt({ ...asked, repository: now }, { ref: branch, names: shown });
+  while ('refused' in found && shown.length > 0) {
+    shown = shown.slice(0, -1);
+    found = await contentsAt({ ...asked, repository: now }, { ref: branch, names: shown });
+  }
+  const kind = 'refused' in found || found.type === 'dir' ? 'tree' : 'blob';
+  const path = placeAddress(now, kind, branch, shown);
   const message = `${text} in commit ${shortId(commit.id)}.`;
   return event === null ? redirectTo(path) : redirectWithUndo(path, message, restorationAddress(now, event, ref));
 }

@@ -13,6 +13,7 @@ const GO_ON = [
   ...['/mfa-tokens/add/app', '/mfa-tokens/add/passkey'],
   ...['/mfa-tokens/:id/activate', '/mfa-tokens/:id/rename', '/mfa-tokens/:id/delete'],
   ...['/:username/:repository/delete', '/:username/:repository/purge', '/settings/deleted-repositories/:id/purge'],
+  '/:username/:repository/delete-ref',
   ...['/access-tokens/:id/revoke', '/storage-buckets/:id/delete', '/webhooks/:id/delete', '/oidc-trust/:id/delete'],
   // They append nothing to the account's record.
   ...['/webhooks/:id/ping', '/webhooks/:id/deliveries/:delivery/redeliver', '/oidc-trust/try', '/history/export'],

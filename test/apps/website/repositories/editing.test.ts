@@ -8,6 +8,7 @@ import { EDITED_TEXT_BYTES_MAX } from '../../../../apps/website/repositories/edi
 import { WRITING_FORM_BYTES_MAX } from '../../../../apps/website/repositories/limits.ts';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
+import { decodedText, mainForm, visibleText } from '../../../support/main-form.ts';
 import { signIn } from '../../../support/site-browser.ts';
 import {
   type Account,
@@ -18,24 +19,6 @@ import {
   type Strata,
 } from '../../../support/strata.ts';
 import { sharedParts, startNode } from '../../../support/strata-on-postgres.ts';
-
-/** The texts of a page, as a browser reads them. */
-function decoded(text: string): string {
-  return text.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
-}
-
-const visible = ({ html }: SitePage): string => decoded(html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' '));
-
-/** The fields of the page's main form, as a browser would send them unchanged. */
-function formOf({ html }: SitePage): Record<string, string> {
-  const [form = ''] = /<form class="stack"[^]*?<\/form>/.exec(html) ?? [];
-  const hidden = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
-  const areas = [...form.matchAll(/<textarea id="[^"]*" name="([^"]*)"[^>]*>\n([^<]*)<\/textarea>/g)];
-  const inputs = [...form.matchAll(/<input id="[^"]*" name="([^"]*)" type="text" value="([^"]*)"/g)];
-  const radios = [...form.matchAll(/<input type="radio" name="([^"]*)" value="([^"]*)" checked>/g)];
-  const found = [...hidden, ...inputs, ...areas, ...radios].map(([, name = '', value = '']) => [name, decoded(value)]);
-  return Object.fromEntries(found.filter(([name]) => name !== '_csrf'));
-}
 
 describe('Editing a file', () => {
   const ending = suiteEnding();
@@ -69,7 +52,7 @@ describe('Editing a file', () => {
       return Buffer.from(await git(work, ['show', `FETCH_HEAD:${file}`]), 'utf8');
     };
     const opened = async (file: string): Promise<Record<string, string>> =>
-      formOf(await browser.get(`${home}/edit/main/${file}`));
+      mainForm(await browser.get(`${home}/edit/main/${file}`));
     const save = (fields: Record<string, string>): Promise<SitePage> =>
       browser.submitParts(`${home}/edit`, { fields }, `${home}/settings`);
     return { home, url, work, head, commit, fetched, opened, save };
@@ -81,22 +64,22 @@ describe('Editing a file', () => {
     assert.match(page.html, new RegExp(`<a href="${home}/edit/main/main.c">Edit</a>`));
     const edit = await browser.get(`${home}/edit/main/main.c`);
     assert.equal(edit.status, 200);
-    const fields = formOf(edit);
+    const fields = mainForm(edit);
     assert.deepEqual([fields['text'], fields['message'], fields['where']], ['int main;\n', 'Update main.c', 'branch']);
     const sent = { ...fields, text: 'int main = 1;\n', message: 'Set main\n\nIt was not set.' };
     const saved = await browser.submitParts(`${home}/edit`, { fields: sent }, `${home}/edit/main/main.c`);
     assert.equal(saved.location, `${home}/blob/main/main.c`);
     const after = await browser.follow(saved);
-    assert.match(visible(after), /main\.c is saved in commit [0-9a-f]{7}\. Undo/);
-    assert.match(visible(after), /int main = 1 ;/);
+    assert.match(visibleText(after), /main\.c is saved in commit [0-9a-f]{7}\. Undo/);
+    assert.match(visibleText(after), /int main = 1 ;/);
     assert.equal(String(await fetched('main', 'main.c')), 'int main = 1;\n');
     const shown = await git(work, ['log', '-1', '--format=%an %ae|%cn|%B', 'FETCH_HEAD']);
     assert.equal(shown.trim(), 'ada ada@users.noreply.localhost|ada|Set main\n\nIt was not set.');
     assert.equal((await git(work, ['rev-list', '--count', 'FETCH_HEAD'])).trim(), '3');
     const [, undo = ''] = /<a href="([^"]*)">Undo<\/a>/.exec(after.html) ?? [];
-    const plan = await browser.get(decoded(undo));
-    assert.match(visible(plan), /Only refs\/heads\/main is set back/);
-    await browser.submit(`${home}/restore`, formOf(plan), decoded(undo));
+    const plan = await browser.get(decodedText(undo));
+    assert.match(visibleText(plan), /Only refs\/heads\/main is set back/);
+    await browser.submit(`${home}/restore`, mainForm(plan), decodedText(undo));
     assert.equal(String(await fetched('main', 'main.c')), 'int main;\n');
   });
 
@@ -118,7 +101,7 @@ describe('Editing a file', () => {
       const fields = await opened(name);
       const same = await save(fields);
       assert.equal(same.status, 422, name);
-      assert.match(visible(same), /Nothing is changed, so there is nothing to save/, name);
+      assert.match(visibleText(same), /Nothing is changed, so there is nothing to save/, name);
       const lines = `${fields['text']}more`;
       assert.equal((await save({ ...fields, text: lines.replaceAll('\n', '\r\n') })).status, 303, name);
       const end = text.includes('\r\n') ? '\r\n' : '\n';
@@ -152,11 +135,11 @@ describe('Editing a file', () => {
     };
     for (const [name, why] of Object.entries(whys)) {
       const page = await browser.get(`${home}/blob/main/${name}`);
-      assert.match(visible(page), why, name);
+      assert.match(visibleText(page), why, name);
       assert.doesNotMatch(page.html, />Edit</, name);
       const edit = await browser.get(`${home}/edit/main/${name}`);
       assert.equal(edit.status, 422, name);
-      assert.match(visible(edit), /The file cannot be edited here: it/, name);
+      assert.match(visibleText(edit), /The file cannot be edited here: it/, name);
     }
     for (const ref of [head, 'HEAD']) {
       const page = await browser.get(`${home}/blob/${ref}/fits`);
@@ -167,7 +150,7 @@ describe('Editing a file', () => {
     const fields = await opened('fits');
     const over = await save({ ...fields, text: 'y'.repeat(EDITED_TEXT_BYTES_MAX + 1) });
     assert.equal(over.status, 422);
-    assert.match(visible(over), /A text has at most 1 MiB/);
+    assert.match(visibleText(over), /A text has at most 1 MiB/);
     assert.equal((await save({ ...fields, text: 'y'.repeat(EDITED_TEXT_BYTES_MAX) })).status, 303);
   });
 
@@ -213,19 +196,19 @@ describe('Editing a file', () => {
     await commit({ file: 'theirs <b>\n' });
     const conflict = await save({ ...fields, text: 'mine\n', message: 'My reason' });
     assert.equal(conflict.status, 409);
-    assert.match(visible(conflict), /Somebody changed this file since you opened it\. Nothing was saved yet/);
+    assert.match(visibleText(conflict), /Somebody changed this file since you opened it\. Nothing was saved yet/);
     assert.match(
       conflict.html,
       /<label for="theirs">Their text<\/label><textarea [^>]*readonly[^>]*>\ntheirs &#60;b&#62;\n</,
     );
-    const shown = formOf(conflict);
+    const shown = mainForm(conflict);
     assert.deepEqual([shown['text'], shown['message']], ['mine\n', 'My reason']);
     assert.equal(String(await fetched('main', 'file')), 'theirs <b>\n');
     await commit({ file: 'theirs again\n' });
     const again = await save(shown);
     assert.equal(again.status, 409);
-    assert.match(visible(again), /theirs again/);
-    assert.equal((await save(formOf(again))).status, 303);
+    assert.match(visibleText(again), /theirs again/);
+    assert.equal((await save(mainForm(again))).status, 303);
     assert.equal(String(await fetched('main', 'file')), 'mine\n');
   });
 
@@ -236,19 +219,19 @@ describe('Editing a file', () => {
     await commit({ other: 'b' });
     const gone = await save({ ...fields, text: 'mine\n' });
     assert.equal(gone.status, 409);
-    assert.match(visible(gone), /The file was deleted or replaced/);
-    assert.equal(formOf(gone)['text'], 'mine\n');
-    const kept = await save({ ...formOf(gone), where: 'new', new_branch: 'rescue' });
+    assert.match(visibleText(gone), /The file was deleted or replaced/);
+    assert.equal(mainForm(gone)['text'], 'mine\n');
+    const kept = await save({ ...mainForm(gone), where: 'new', new_branch: 'rescue' });
     assert.equal(kept.location, `${home}/blob/rescue/file`);
     assert.equal(String(await fetched('rescue', 'file')), 'mine\n');
     assert.equal((await git(work, ['rev-parse', 'FETCH_HEAD^'])).trim(), fields['head']);
     await git(work, ['push', '--quiet', url, ':refs/heads/rescue', 'HEAD:refs/heads/kept']);
-    const later = formOf(await browser.get(`${home}/edit/kept/other`));
+    const later = mainForm(await browser.get(`${home}/edit/kept/other`));
     await git(work, ['push', '--quiet', url, ':refs/heads/kept']);
     const without = await save({ ...later, text: 'c' });
     assert.equal(without.status, 409);
-    assert.match(visible(without), /The branch kept was deleted since this page was opened/);
-    assert.equal(formOf(without)['text'], 'c');
+    assert.match(visibleText(without), /The branch kept was deleted since this page was opened/);
+    assert.equal(mainForm(without)['text'], 'c');
   });
 
   test('on a new branch refuses names that are taken or that no branch has, beside the field', async (context) => {
@@ -265,9 +248,9 @@ describe('Editing a file', () => {
       const answer = await save({ ...fields, new_branch: name });
       assert.equal(answer.status, status, name);
       if (status === 303) continue;
-      assert.match(visible(answer), words, name);
+      assert.match(visibleText(answer), words, name);
       assert.match(answer.html, /<a href="#new_branch">/, name);
-      assert.equal(formOf(answer)['text'], 'b\n', name);
+      assert.equal(mainForm(answer)['text'], 'b\n', name);
     }
     const silent = await save({ ...fields, where: 'branch', message: '  ' });
     assert.match(silent.html, /<a href="#message">Say what the commit changes\./);
@@ -292,9 +275,9 @@ describe('Editing a file', () => {
       const page = await browser.get(`${home}/edit/main/${encoded}`);
       assert.equal(page.status, 200, encoded);
       assert.doesNotMatch(page.html, /<b>|\u202e/, encoded);
-      const saved = await save({ ...formOf(page), text: 'b\n' });
+      const saved = await save({ ...mainForm(page), text: 'b\n' });
       assert.equal(saved.status, 303, encoded);
-      assert.match(visible(await browser.follow(saved)), / is saved in commit/, encoded);
+      assert.match(visibleText(await browser.follow(saved)), / is saved in commit/, encoded);
     }
     await git(work, ['fetch', '--quiet', url, 'main']);
     const stored = await git(work, ['ls-tree', '-z', '--format=%(objectname)', 'FETCH_HEAD']);
