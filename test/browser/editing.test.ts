@@ -1,5 +1,6 @@
 /**
- * Editing a file in a real browser, whose text fields send line ends of their own: once with scripts and once without.
+ * Writing files, branches and tags in a real browser, whose text fields send line ends of their own: once with scripts
+ * and once without.
  */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -15,7 +16,7 @@ import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 /** The password of the accounts that `createAccount` makes. */
 const PASSWORD = 'correct horse battery';
 
-describe('A file that is edited in a browser', needs('chromium'), () => {
+describe('A file in a browser', needs('chromium'), () => {
   const ending = suiteEnding();
   let strata: Strata;
   let browser: TestBrowser;
@@ -26,7 +27,7 @@ describe('A file that is edited in a browser', needs('chromium'), () => {
   });
 
   for (const { how, suffix, look, check } of WAYS) {
-    test(`keeps the bytes that nobody edited, and shows what somebody else made of it, ${how}`, async (context) => {
+    test(`that is edited keeps the bytes that nobody edited, and shows what somebody else made of it, ${how}`, async (context) => {
       const ada = await createAccount(strata, `ada-${suffix}`);
       const url = await createRepository(strata, ada, 'texts');
       const work = await newWorkTree(context);
@@ -81,6 +82,71 @@ describe('A file that is edited in a browser', needs('chromium'), () => {
       await page.getByText('1 ref restored').waitFor();
       await page.goto(`${home}/branches`);
       assert.equal(await page.getByRole('row').count(), 2, 'the head and one branch');
+    });
+
+    test(`is created, uploaded, moved and deleted, and so are branches and tags, ${how}`, async (context) => {
+      const ada = await createAccount(strata, `ida-${suffix}`);
+      const url = await createRepository(strata, ada, 'begun');
+      const work = await newWorkTree(context);
+      const { page } = await browser.visit(context, strata.url, look);
+      const home = `/${ada.username}/begun`;
+      const press = (name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();
+      const follow = (name: string): Promise<void> => page.getByRole('link', { name, exact: true }).first().click();
+      await signIn(page, ada.username, home, PASSWORD);
+      await check(page);
+      await follow('Create a file');
+      await page.getByLabel('Path').fill('notes/first.md');
+      await page.getByLabel('Text', { exact: true }).fill('# First\n');
+      await check(page);
+      await press('Create file');
+      await page.getByText('first.md is created in commit').waitFor();
+      await page.goto(home);
+      await check(page);
+      await follow('notes');
+      await follow('Upload');
+      const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 253));
+      const names = ['a "quoted" name', 'Grüße.bin'];
+      const files = names.map((name) => ({ name, mimeType: 'application/octet-stream', buffer: bytes }));
+      await page.getByLabel('Files', { exact: true }).setInputFiles(files);
+      await check(page);
+      await press('Upload');
+      await page.getByText('2 files uploaded in commit').waitFor();
+      await git(work, ['fetch', '--quiet', url, 'HEAD']);
+      const id = (await git(work, ['hash-object', '--stdin'], bytes)).trim();
+      for (const name of names) assert.equal((await git(work, ['rev-parse', `FETCH_HEAD:notes/${name}`])).trim(), id);
+      await follow('first.md');
+      await follow('Move');
+      await page.getByLabel('New path').fill('README.md');
+      await check(page);
+      await press('Move');
+      await page.getByText('first.md is moved in commit').waitFor();
+      await follow('Delete');
+      await check(page);
+      await press('Delete');
+      await page.getByText('README.md is deleted in commit').waitFor();
+
+      await follow('Branches');
+      await follow('New branch');
+      await page.getByLabel('Name', { exact: true }).fill('topic');
+      await check(page);
+      await press('Create branch');
+      await page.getByText('The branch topic is created.').waitFor();
+      await check(page);
+      await follow('Delete topic');
+      await check(page);
+      await press('Delete branch');
+      await page.getByText('The branch topic is deleted.').waitFor();
+      await follow('Undo');
+      await press('Restore');
+      await page.getByText('1 ref restored').waitFor();
+      await follow('Tags');
+      await follow('New tag');
+      await page.getByLabel('Name', { exact: true }).fill('v1');
+      await page.getByLabel('Message (optional)').fill('One');
+      await check(page);
+      await press('Create tag');
+      await page.getByText('The tag v1 is created.').waitFor();
+      await check(page);
     });
   }
 });
