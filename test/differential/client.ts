@@ -54,7 +54,8 @@ export async function runClient(folder: string, side: Side, { protocol, reposito
     }
     Object.assign(observation, await stateOf(work));
   } finally {
-    await rm(own, { recursive: true, force: true });
+    // A helper of a git that ended itself may still clean up there.
+    await rm(own, { recursive: true, force: true, maxRetries: 5 });
   }
   const [, told = ''] = REFUSED.exec(messages) ?? [];
   return {
