@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { encodeUtf8 } from '../../core/git/utf8.ts';
 import { type ObjectId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
-import type { CommitFault, WantedChange } from '../../core/use-cases/pushing/decide-commit.ts';
+import { type CommitFault, pathAtFault, type WantedChange } from '../../core/use-cases/pushing/decide-commit.ts';
 import { CHANGE_FAULTS } from '../front-door/texts/change-faults.ts';
 import { reasonOf } from '../front-door/texts/ref-faults.ts';
 import { pathMembers } from './contents-json.ts';
@@ -104,8 +104,7 @@ export function notWritten(fault: CommitFault, changes: readonly WantedChange[])
       const { index, field, code, found } = fault;
       if (code !== 'blob-moved')
         return problem(422, [{ loc: ['body', 'changes', index, field], msg: CHANGE_FAULTS[code], type: code }]);
-      const change = changes[index];
-      const path = field === 'to' && change?.action === 'move' ? change.to : change?.path;
+      const path = pathAtFault(changes, fault);
       const members = path === undefined ? {} : pathMembers(path);
       const detail = `changes[${index}]: ${CHANGE_FAULTS[code]}`;
       const json: z.output<typeof COMMIT_NOT_WRITTEN> = {

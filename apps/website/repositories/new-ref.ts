@@ -7,7 +7,6 @@ import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
 import { withLineEnd } from '../../../core/kernel/text.ts';
 import { changeRefs, type RefFault } from '../../../core/use-cases/pushing/change-refs.ts';
 import { createTag } from '../../../core/use-cases/pushing/create-tag.ts';
-import { serviceSignature } from '../../../core/use-cases/pushing/service-author.ts';
 import { branchRef, findRef, shortNameOf, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
@@ -23,13 +22,13 @@ import { showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { restorationAddress } from './restore.ts';
 import { shortId, shownName } from './shown-text.ts';
-import { MESSAGE_TOO_LONG, messageIsLong } from './writing.ts';
+import { accountSignature, MESSAGE_TOO_LONG, messageIsLong } from './writing.ts';
 
 type Kind = 'branch' | 'tag';
 
 const WORDS = {
-  branch: { tab: 'Branches', list: 'branches', title: 'New branch', created: 'The branch', button: 'Create branch' },
-  tag: { tab: 'Tags', list: 'tags', title: 'New tag', created: 'The tag', button: 'Create tag' },
+  branch: { tab: 'Branches', list: 'branches', title: 'New branch', subject: 'The branch', button: 'Create branch' },
+  tag: { tab: 'Tags', list: 'tags', title: 'New tag', subject: 'The tag', button: 'Create tag' },
 } as const;
 
 export async function showNewBranch(asked: PageRequest): Promise<SiteAnswer> {
@@ -100,8 +99,7 @@ async function create(asked: PageRequest, kind: Kind, fields: Fields): Promise<S
   if (exceeded !== null) return tooOften(visit, exceeded);
   const { signal } = visit;
   const origin = await visit.origin(repository);
-  const tagger = serviceSignature(repository.account.username, new URL(visit.webUrl).hostname, context.clock.now());
-  const annotation = message === '' ? null : { message: withLineEnd(message), tagger };
+  const annotation = message === '' ? null : { message: withLineEnd(message), tagger: accountSignature(asked) };
   const made =
     kind === 'tag'
       ? await createTag(context, origin, { repository, name, target, expected: null, annotation, key: null, signal })
@@ -116,7 +114,7 @@ async function create(asked: PageRequest, kind: Kind, fields: Fields): Promise<S
   const fault = 'fault' in made ? made.fault : 'faults' in made ? made.faults[0] : undefined;
   if (fault !== undefined) return again(faultForm(fault, 'name'));
   const event = 'event' in made ? made.event : null;
-  return leadToList(asked, kind, `${WORDS[kind].created} ${shownName(name)} is created.`, { ref, event });
+  return leadToList(asked, kind, `${WORDS[kind].subject} ${shownName(name)} is created.`, { ref, event });
 }
 
 /** Returns the commit that a text names; null if there is none, and for a tag of a tree or a blob. */
@@ -210,7 +208,7 @@ export async function deleteRef(asked: PageRequest, fields: Fields): Promise<Sit
   const [fault] = changed.faults;
   if (fault === undefined) {
     const name = shownName(shortNameOf(kind, ref) ?? ref);
-    return leadToList(asked, kind, `${WORDS[kind].created} ${name} is deleted.`, { ref, event: changed.event });
+    return leadToList(asked, kind, `${WORDS[kind].subject} ${name} is deleted.`, { ref, event: changed.event });
   }
   const moved = 'It was changed since this page was opened. This is where it leads now';
   return deleteForm(

@@ -6,10 +6,11 @@
  * itself a change is made on its current head, if what it touches is still what the writer saw.
  */
 
+import type { Signature } from '../../../core/git/objects.ts';
 import { utf8Length } from '../../../core/git/utf8.ts';
 import { type ObjectId, parseObjectId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import { withLineEnd } from '../../../core/kernel/text.ts';
-import type { CommitFault, WantedChange } from '../../../core/use-cases/pushing/decide-commit.ts';
+import { type CommitFault, pathAtFault, type WantedChange } from '../../../core/use-cases/pushing/decide-commit.ts';
 import { serviceSignature } from '../../../core/use-cases/pushing/service-author.ts';
 import { type WrittenCommit, writeCommit } from '../../../core/use-cases/pushing/write-commit.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
@@ -181,6 +182,11 @@ export type Unwritten =
   | { readonly moved: number }
   | { readonly exceeded: RateRefusal };
 
+/** Who commits and tags are by that the account makes on the site, at this moment. */
+export function accountSignature({ context, visit, repository }: PageRequest): Signature {
+  return serviceSignature(repository.account.username, new URL(visit.webUrl).hostname, context.clock.now());
+}
+
 /** Writes the changes as a commit of the account. `pathField` is the field that their paths come from. */
 export async function writeChanges(
   asked: PageRequest,
@@ -197,8 +203,7 @@ export async function writeChanges(
     const form = `The branch ${shownName(branch)} was deleted since this page was opened. Save on a new branch.`;
     return { form: { errors: { form }, status: 409, headers: {} } };
   }
-  const now = context.clock.now();
-  const author = serviceSignature(repository.account.username, new URL(visit.webUrl).hostname, now);
+  const author = accountSignature(asked);
   const isNew = newBranch !== null || head === null;
   const outcome = await writeCommit(context, await visit.origin(repository), {
     repository,
@@ -242,9 +247,7 @@ function unwritten(
     case 'change': {
       const { code, index, field } = fault;
       if (code === 'blob-moved') return { moved: index };
-      const change = changes[index];
-      const path = field === 'to' && change?.action === 'move' ? change.to : change?.path;
-      const text = `${shownName(path ?? '')}: ${CHANGE_FAULTS[code]}`;
+      const text = `${shownName(pathAtFault(changes, fault) ?? '')}: ${CHANGE_FAULTS[code]}`;
       return { form: wrongForm({ [{ path: fields.path, to: 'to', blob: 'form', content: 'text' }[field]]: text }) };
     }
   }

@@ -89,6 +89,15 @@ export type CommitFault =
   /** git refuses the objects of the commit, e.g. a `.gitmodules`. */
   | { readonly at: 'objects'; readonly code: 'objects-refused'; readonly detail: string };
 
+/** Returns the path that a fault of a change is about; undefined if there is no such change. */
+export function pathAtFault(
+  changes: readonly WantedChange[],
+  { index, field }: Pick<Extract<CommitFault, { readonly at: 'change' }>, 'index' | 'field'>,
+): Uint8Array | undefined {
+  const change = changes[index];
+  return field === 'to' && change?.action === 'move' ? change.to : change?.path;
+}
+
 export type Faulty = { readonly fault: CommitFault };
 
 export interface Deciding extends WantedCommit {
