@@ -20,7 +20,7 @@ const AUTHOR_TEXT = z
   .string()
   .min(1)
   .max(AUTHOR_TEXT_LENGTH_MAX)
-  .regex(/^[^<>\p{Cc}]*$/u, 'Expected no <, > or control characters');
+  .regex(new RegExp('^[^<>\\u0000-\\u001f\\u007f-\\u009f]*$'), 'Expected no <, > or control characters');
 
 export const AUTHOR = z
   .strictObject({

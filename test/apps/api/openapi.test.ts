@@ -380,6 +380,19 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  test('uses no class of Unicode properties in a pattern, which the engines of other languages do not have', () => {
+    const patterns: string[] = [];
+    JSON.stringify([document, document30], (name, value: unknown) => {
+      if (name === 'pattern' && typeof value === 'string') patterns.push(value);
+      return value;
+    });
+    assert.ok(patterns.length > 0);
+    assert.deepEqual(
+      patterns.filter((pattern) => /\\p\{/iu.test(pattern)),
+      [],
+    );
+  });
+
   /** Returns whether the document offers this body. */
   function offers(path: string, method: string, body: object): boolean {
     const schema = document.paths[path]?.[method]?.requestBody?.content['application/json']?.schema;
