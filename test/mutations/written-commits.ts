@@ -75,10 +75,18 @@ const MUTATIONS: readonly Mutation[] = [
   {
     without: 'the head that is expected',
     file: DECIDE,
-    text: "if (expected !== 'any' && expected !== before) {",
-    by: "if (expected === 'none') {",
+    text: 'if (!isAsExpected) {',
+    by: "if (ref === '') {",
     test: OVER_REST,
     red: 'is refused where the head is another than its writer saw',
+  },
+  {
+    without: 'a branch that its writer saw',
+    file: DECIDE,
+    text: "expected === 'any-head' ? before !== null : expected === before",
+    by: "expected === 'any-head' || expected === before",
+    test: RACING,
+    red: 'and any head is refused where another deleted the branch in between',
   },
   {
     without: 'a start of a branch that is there',
@@ -147,7 +155,7 @@ const MUTATIONS: readonly Mutation[] = [
   {
     without: 'another decision on a head that moved',
     file: WRITE,
-    text: "fault.head === null || wanted.expected !== 'any' ?",
+    text: 'fault.head === null || !takesAnyHead ?',
     by: 'fault.head !== undefined ?',
     test: RACING,
     red: 'is applied to the head that another pushed in between',

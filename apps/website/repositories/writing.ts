@@ -3,7 +3,7 @@
  * where nothing was written.
  *
  * Invariants: a form holds the head of its branch. A new branch begins there, whatever came in between; on the branch
- * itself a change is made on its current head, if what it touches is still what the writer saw.
+ * itself a change is made on its current head, if the branch is still there and what it touches is what the writer saw.
  */
 
 import type { Signature } from '../../../core/git/objects.ts';
@@ -199,16 +199,12 @@ export async function writeChanges(
   const written = newBranch ?? branch;
   const exceeded = context.callers.record(visit.person.principal, refChangesOf(branchRef(written)));
   if (exceeded !== null) return { exceeded };
-  if (newBranch === null && head !== null && headNow(asked, branch) === null) {
-    const form = `The branch ${shownName(branch)} was deleted since this page was opened. Save on a new branch.`;
-    return { form: { errors: { form }, status: 409, headers: {} } };
-  }
   const author = accountSignature(asked);
   const isNew = newBranch !== null || head === null;
   const outcome = await writeCommit(context, await visit.origin(repository), {
     repository,
     branch: written,
-    expected: isNew ? null : 'any',
+    expected: isNew ? null : 'any-head',
     start: newBranch === null ? null : head,
     message: withLineEnd(message),
     author,
@@ -230,8 +226,12 @@ function unwritten(
 ): Unwritten {
   switch (fault.at) {
     case 'branch': {
-      const { head, ref } = fault.fault;
-      const errors = { [fields.branch]: `${shownName(shortNameOf('branch', ref) ?? ref)}: ${reasonOf(fault.fault)}` };
+      const { head, ref, code } = fault.fault;
+      const name = shownName(shortNameOf('branch', ref) ?? ref);
+      const errors =
+        code === 'ref-missing'
+          ? { form: `The branch ${name} was deleted since this page was opened. Save on a new branch.` }
+          : { [fields.branch]: `${name}: ${reasonOf(fault.fault)}` };
       return { form: { errors, status: head === null ? 422 : 409, headers: {} } };
     }
     case 'start':

@@ -61,8 +61,8 @@ export interface WantedCommit {
   readonly repository: FoundRepository;
   /** The short name of the branch as the caller sent it. */
   readonly branch: string;
-  /** Its head. Null: the branch is not there; `any`: whatever it is. */
-  readonly expected: ObjectId | null | 'any';
+  /** Its head. Null: the branch is not there; `any`: whatever it is; `any-head`: the same, if the branch is there. */
+  readonly expected: ObjectId | null | 'any' | 'any-head';
   /** Where a new branch begins: a text as resolve-ref.ts reads it. Null: with no files. */
   readonly start: string | null;
   readonly message: string;
@@ -122,7 +122,8 @@ export async function decideCommit(context: DecideCommitContext, wanted: Decidin
   const { repository, ref, expected, start, signal } = wanted;
   const { refs } = repository.entity.state;
   const before = refs.get(ref)?.id ?? null;
-  if (expected !== 'any' && expected !== before) {
+  const isAsExpected = expected === 'any' || (expected === 'any-head' ? before !== null : expected === before);
+  if (!isAsExpected) {
     const code = before === null ? 'ref-missing' : expected === null ? 'ref-exists' : 'ref-moved';
     return { fault: { at: 'branch', fault: faultOf(ref, code, refs) } };
   }

@@ -160,7 +160,8 @@ async function pushDecided(
     const { event } = pushed;
     if (code === null) return { ref, commit: listedRow(commit), before, after: commit.id, event };
     const fault = faultOf(ref, code, pushed.refs);
-    return fault.head === null || wanted.expected !== 'any' ? branchFault(fault) : 'moved';
+    const takesAnyHead = wanted.expected === 'any' || wanted.expected === 'any-head';
+    return fault.head === null || !takesAnyHead ? branchFault(fault) : 'moved';
   } finally {
     release();
   }

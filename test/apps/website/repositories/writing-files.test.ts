@@ -203,6 +203,26 @@ describe('Writing files', () => {
     assert.equal((await browser.get(home)).status, 200);
   });
 
+  // The story: the form of a branch is open while somebody deletes the branch.
+  test('makes no branch again that was deleted since the page was opened', async (context) => {
+    const { send, form, work, url } = await pushed(context);
+    await git(work, ['push', '--quiet', url, 'HEAD:refs/heads/topic']);
+    const created = { ...(await form('create/topic')), path: 'new', text: 'kept\n' };
+    const uploaded = await form('upload/topic');
+    await git(work, ['push', '--quiet', url, ':refs/heads/topic']);
+    const files = [{ field: 'files', name: 'new', bytes: Buffer.from('new\n') }];
+    for (const [action, fields] of [
+      ['create', created],
+      ['upload', uploaded],
+    ] as const) {
+      const refused = await send(action, fields, files);
+      assert.equal(refused.status, 409, action);
+      assert.match(visibleText(refused), /The branch topic was deleted since this page was opened/, action);
+    }
+    assert.equal((await git(work, ['ls-remote', url, 'refs/heads/topic'])).trim(), '');
+    assert.equal((await send('create', { ...created, where: 'new', new_branch: 'topic' })).status, 303);
+  });
+
   // The story: a folder is deleted by somebody who has not seen what came into it.
   test('deletes and moves only what its writer saw', async (context) => {
     const { home, send, form, listed, push, work } = await pushed(context);

@@ -5,7 +5,7 @@ import { refName } from '../../../../core/git/ref-name.ts';
 import { encodeUtf8 } from '../../../../core/git/utf8.ts';
 import { readEvent } from '../../../../core/kernel/decider.ts';
 import { createFairSlots, type FairSlots } from '../../../../core/kernel/fair-slots.ts';
-import { type ObjectId, uuid } from '../../../../core/kernel/ids.ts';
+import { type ObjectId, uuid, ZERO_OBJECT_ID } from '../../../../core/kernel/ids.ts';
 import type { NewObjects } from '../../../../core/ports/new-objects.ts';
 import { repositoryEventKinds } from '../../../../core/repository/events.ts';
 import type { CommitFault, WantedChange, WantedCommit } from '../../../../core/use-cases/pushing/decide-commit.ts';
@@ -200,6 +200,21 @@ describe('A commit over the API', () => {
     const deleted = once(() => reading.push({ 'refs/heads/gone': null }));
     const { before, commit } = await written({ branch: 'gone' }, deleted);
     assert.deepEqual([before, commit.parents], [null, []]);
+  });
+
+  // The story: a form shows a branch, and somebody deletes the branch before the form is saved.
+  test('with a branch that its writer saw and any head is refused where another deleted the branch in between', async () => {
+    const gone = 'refs/heads/gone';
+    const wanted = { branch: 'gone', expected: 'any-head' } as const;
+    const missing = { at: 'branch', fault: { ref: gone, code: 'ref-missing', detail: null, head: ZERO_OBJECT_ID } };
+    await reading.push({ [gone]: head });
+    const deleted = once(() => reading.push({ [gone]: null }));
+    assert.deepEqual(await refused(wanted, deleted), missing);
+    assert.deepEqual(await refused(wanted), missing, 'which is also refused before anything is stored');
+    const { refs } = (await reading.current()).entity.state;
+    assert.equal(refs.get(refName(gone)), undefined);
+    const { before } = await written({ expected: 'any-head' }, rival({ other: 'other\n' }));
+    assert.equal(before, theirs('main'));
   });
 
   test(`is decided again ${REDECISIONS_MAX} times, and not once more`, async () => {
