@@ -79,6 +79,8 @@ export interface Callers {
   charge(principal: Principal, points: number): RateRefusal | null;
   /** Counts a request that is about to append, and the refs that it wants to change. */
   record(principal: Principal, refChanges: number): RateRefusal | null;
+  /** Counts the refs that a request wants to change which was counted when it began. */
+  recordRefs(principal: Principal, refChanges: number): RateRefusal | null;
   /** Counts the body of such a request, since events are as long as what they record: one more for each 4 KiB. */
   recordBody(principal: Principal, bytes: number): RateRefusal | null;
   /** Makes the refusal of what another count than these decides. */
@@ -120,10 +122,15 @@ export function createCallers(options: {
     waitSeconds,
     rate: rateOf(principal),
   });
-  const takeEvents = (principal: Principal, count: number): RateRefusal | null => {
-    const kept = principal.kind === 'session' ? 0 : ACCOUNT_EVENTS_KEPT_FOR_PERSON;
-    const left = events.take(principal.account, count, kept);
-    return left < 0 ? refuse(principal, 'events', events.waitSeconds()) : null;
+  /** Counts all of it or nothing. */
+  const record = (principal: Principal, eventsCount: number, changes: number): RateRefusal | null => {
+    const { account, kind } = principal;
+    if (refChanges.left(account) < changes) return refuse(principal, 'ref-changes', refChanges.waitSeconds());
+    const kept = kind === 'session' ? 0 : ACCOUNT_EVENTS_KEPT_FOR_PERSON;
+    const isWithin = eventsCount === 0 || events.take(account, eventsCount, kept) >= 0;
+    if (!isWithin) return refuse(principal, 'events', events.waitSeconds());
+    if (changes > 0) refChanges.take(account, changes);
+    return null;
   };
   const charge = (principal: Principal, points: number): RateRefusal | null => {
     const { account } = principal;
@@ -147,19 +154,9 @@ export function createCallers(options: {
       leave();
       return refused;
     },
-    record(principal, changes) {
-      const { account } = principal;
-      if (changes > 0 && refChanges.left(account) < changes) {
-        return refuse(principal, 'ref-changes', refChanges.waitSeconds());
-      }
-      const refusal = takeEvents(principal, 1);
-      if (refusal === null && changes > 0) refChanges.take(account, changes);
-      return refusal;
-    },
-    recordBody(principal, bytes) {
-      const more = Math.floor(bytes / RECORDED_BODY_BYTES);
-      return more === 0 ? null : takeEvents(principal, more);
-    },
+    record: (principal, changes) => record(principal, 1, changes),
+    recordRefs: (principal, changes) => record(principal, 0, changes),
+    recordBody: (principal, bytes) => record(principal, Math.floor(bytes / RECORDED_BODY_BYTES), 0),
   };
 }
 

@@ -9,7 +9,7 @@ import { changeRefs, type RefFault } from '../../../core/use-cases/pushing/chang
 import { createTag } from '../../../core/use-cases/pushing/create-tag.ts';
 import { branchRef, findRef, shortNameOf, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { refChangesOf } from '../../front-door/callers.ts';
-import { refusedPush } from '../../front-door/changes.ts';
+import { refusedChange } from '../../front-door/changes.ts';
 import { reasonOf } from '../../front-door/texts/ref-faults.ts';
 import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, postForm, textArea, textField } from '../layout/forms.ts';
@@ -95,7 +95,7 @@ async function create(asked: PageRequest, kind: Kind, fields: Fields): Promise<S
   const target = await commitAt(asked, fields.text('at').trim());
   if (target === null) return again(wrongForm({ at: 'No branch, tag or commit has this name' }));
   const ref = kind === 'branch' ? branchRef(name) : tagText(name);
-  const exceeded = context.callers.record(visit.person.principal, refChangesOf(ref));
+  const exceeded = context.callers.recordRefs(visit.person.principal, refChangesOf(ref));
   if (exceeded !== null) return tooOften(visit, exceeded);
   const { signal } = visit;
   const origin = await visit.origin(repository);
@@ -194,8 +194,9 @@ export async function deleteRef(asked: PageRequest, fields: Fields): Promise<Sit
   const kind = kindOf(ref);
   const expected = parseObjectId(fields.text('expected'));
   if (kind === null || expected === null) return notFound(visit);
-  const wanted = { refChanges: refChangesOf(ref), onlyDeletes: true };
-  const exceeded = await refusedPush(context, visit.person.principal, wanted);
+  const { principal } = visit.person;
+  const used = await refusedChange(context, principal, 'ref-deletion');
+  const exceeded = used ?? context.callers.recordRefs(principal, refChangesOf(ref));
   if (exceeded !== null) return tooOften(visit, exceeded);
   const changed = await changeRefs(context, await visit.origin(repository), {
     repository,

@@ -197,7 +197,7 @@ export async function writeChanges(
   const { context, visit, repository } = asked;
   const { branch, head, newBranch, message } = target;
   const written = newBranch ?? branch;
-  const exceeded = context.callers.record(visit.person.principal, refChangesOf(branchRef(written)));
+  const exceeded = context.callers.recordRefs(visit.person.principal, refChangesOf(branchRef(written)));
   if (exceeded !== null) return { exceeded };
   const author = accountSignature(asked);
   const isNew = newBranch !== null || head === null;

@@ -173,6 +173,16 @@ describe('What an account records within an hour', () => {
     assert.equal(callers.record(token, 1)?.exceeded, 'ref-changes');
   });
 
+  test('is no further change for the refs of a request that was counted when it began', () => {
+    const callers = createCallers({ clock: createTestClock(), factor: 1 });
+    const person = personOf(account());
+    assert.equal(callers.recordBody(person, (ACCOUNT_EVENTS_PER_HOUR_MAX - 1) * RECORDED_BODY_BYTES), null);
+    assert.equal(callers.record(person, 0), null);
+    assert.equal(callers.recordRefs(person, ACCOUNT_REF_CHANGES_PER_HOUR_MAX), null);
+    assert.equal(callers.recordRefs(person, 1)?.exceeded, 'ref-changes');
+    assert.equal(callers.record(person, 0)?.exceeded, 'events');
+  });
+
   test('is a change more for each 256 bytes of the name of a ref, which the log keeps', () => {
     // Components of 250 bytes, as long as they may be.
     const named = (components: number) =>

@@ -1,9 +1,13 @@
-/** Which forms go on when an account has used up its changes of the month. */
+/** Which forms go on when an account has used up its changes of the month or of the hour. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { ACCOUNT_EVENTS_PER_HOUR_MAX, RECORDED_BODY_BYTES } from '../../../apps/front-door/callers.ts';
 import type { Site } from '../../../apps/website/layout/room.ts';
 import { ROOMS } from '../../../apps/website/rooms.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
+import { streamName } from '../../../core/kernel/envelope.ts';
+import type { Principal } from '../../../core/use-cases/callers/principal.ts';
+import type { SitePage } from '../../support/form-browser.ts';
 import { createWebsiteFixture, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
 
 /** Written from docs/interface.md, Changes. */
@@ -59,4 +63,37 @@ describe('The website of an account that has used up its changes of the month', 
     const usage = (await browser.get('/usage')).html;
     assert.match(usage, /<h2>Changes this month<\/h2><p><b>0<\/b> <span class="soft">of 0<\/span>/);
   });
+});
+
+describe('The website of an account that may make one more change this hour', () => {
+  let fixture: WebsiteFixture;
+
+  beforeAll(async () => {
+    fixture = await createWebsiteFixture();
+  });
+  afterAll(() => fixture.close());
+
+  const id = 'a'.repeat(40);
+  const seen = { branch: 'gone', head: id, message: 'A change', text: 'a\n' };
+  for (const [action, username, status, fields] of [
+    ['delete-ref', 'ada', 404, { ref: 'refs/heads/gone', expected: id }],
+    ['edit', 'ida', 409, { ...seen, path: 'file', blob: id }],
+  ] as const) {
+    test(`takes one form more that changes a ref: ${action}`, async () => {
+      const ada = await fixture.api.account(username);
+      await fixture.api.repository(ada, 'engine');
+      const browser = await fixture.signedIn(ada);
+      const guard = { stream: streamName('account', ada), revision: 0 };
+      const person: Principal = { kind: 'session', account: ada, username, epoch: 0, guard };
+      const made = ACCOUNT_EVENTS_PER_HOUR_MAX - 1;
+      assert.equal(fixture.context.callers.recordBody(person, made * RECORDED_BODY_BYTES), null);
+      const home = `/${username}/engine`;
+      const send = (): Promise<SitePage> =>
+        action === 'edit'
+          ? browser.submitParts(`${home}/edit`, { fields }, `${home}/settings`)
+          : browser.submit(`${home}/${action}`, fields, `${home}/settings`);
+      assert.equal((await send()).status, status, 'the form is judged');
+      assert.equal((await send()).status, 429);
+    });
+  }
 });
