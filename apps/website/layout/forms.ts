@@ -223,7 +223,7 @@ function errorText(name: string, error: string | undefined): Html {
 }
 
 /** Messages come from tables of several rooms, some of them without an end. */
-function sentence(text: string): string {
+export function sentence(text: string): string {
   return /[.?!…]$/.test(text) ? text : `${text}.`;
 }
 

@@ -52,6 +52,12 @@ export function diffView(
   }`;
 }
 
+/** The changed lines of the one file of a diff. */
+export function oneFileView({ files: [file], filesTotal }: Diff): Html {
+  if (file !== undefined) return fileView(withinBytes(file, PAGE_WHOLE_BYTES_MAX), { fits: true, address: '' });
+  return html`<p class="soft">${filesTotal === 0 ? 'Nothing is changed.' : 'The comparison took too long.'}</p>`;
+}
+
 /** The files of which a page has room for the names, all folded. */
 function filesWithin({ files }: Diff, room: number): readonly ChangedFile[] {
   let left = room;

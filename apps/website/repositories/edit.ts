@@ -13,12 +13,12 @@ import { type Fields, hiddenField, NO_FIELDS, shownText, textArea } from '../lay
 import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound, showProblem, tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
-import { sizeText } from '../layout/sizes.ts';
 import { markInvisible } from '../rendering/invisible.ts';
-import { namesOfField, pathField, pathOfNames, placeAddress } from './addresses.ts';
+import { namesOfField, pathField, placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
-import { bytesOfText, EDITED_TEXT_BYTES_MAX, type EditableText, editableText, type LineEnds } from './editable-text.ts';
+import { type EditableText, editableText } from './editable-text.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
+import { changeOf, type SentText } from './sent-text.ts';
 import { shownName } from './shown-text.ts';
 import {
   branchShown,
@@ -102,24 +102,26 @@ function hidesCharacters(text: string): boolean {
   return markInvisible(text) !== text;
 }
 
-export async function saveEdit(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
-  const { visit } = asked;
+/** Null for what no form of this site sends. */
+export function sentEdit(fields: Fields): (SentText & Pick<SeenFile, 'blob'>) | null {
   const target = targetOf(fields);
   const names = namesOfField(fields.text('path'));
   const blob = parseObjectId(fields.text('blob'));
-  if (target === null || names === null || blob === null) return notFound(visit);
+  if (target === null || names === null || blob === null) return null;
+  const lineEnds = fields.text('line_ends') === 'crlf' ? 'crlf' : 'lf';
+  return { target, names, blob, edited: { text: fields.text('text'), lineEnds } };
+}
+
+export async function saveEdit(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
+  const { visit } = asked;
+  const sent = sentEdit(fields);
+  if (sent === null) return notFound(visit);
+  const { target, names, blob, edited } = sent;
   const seen = { branch: target.branch, head: target.head, names, blob };
-  const lineEnds: LineEnds = fields.text('line_ends') === 'crlf' ? 'crlf' : 'lf';
-  const edited = { text: fields.text('text'), lineEnds };
   const again = (refused: RefusedForm): SiteAnswer => showForm(asked, seen, edited, fields, { refused });
-  const content = bytesOfText(edited);
-  const isLarge = content.length > EDITED_TEXT_BYTES_MAX;
-  const errors = {
-    ...targetErrors(target),
-    ...(isLarge ? { text: `A text has at most ${sizeText(EDITED_TEXT_BYTES_MAX)}` } : {}),
-  };
+  const { change, errors: ofText } = changeOf(sent);
+  const errors = { ...ofText, ...targetErrors(target) };
   if (Object.keys(errors).length > 0) return again(wrongForm(errors));
-  const change = { action: 'put', path: pathOfNames(names), expected: blob, mode: null, content } as const;
   const written = await writeChanges(asked, target, [change]);
   if ('exceeded' in written) return tooOften(visit, written.exceeded);
   if ('form' in written) return again(written.form);

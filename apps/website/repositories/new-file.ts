@@ -14,9 +14,9 @@ import { notFound, tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { namesOfField, pathField, pathOfNames, placeAddress, repositoryAddress } from './addresses.ts';
-import { bytesOfText, EDITED_TEXT_BYTES_MAX } from './editable-text.ts';
 import { UPLOAD_FORM_BYTES_MAX } from './limits.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
+import { changeOf, type SentText } from './sent-text.ts';
 import { counted, shownName } from './shown-text.ts';
 import {
   branchShown,
@@ -97,22 +97,22 @@ function folderAddress({ repository }: PageRequest, { branch, head, folder }: Se
     : placeAddress(repository, 'tree', branchText(repository, branch), folder);
 }
 
-export async function saveCreate(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
+/** Null for what no form of this site sends. */
+export function sentFile(fields: Fields): (SentText & { readonly seen: SeenFolder }) | null {
   const sent = folderSent(fields);
+  if (sent === null) return null;
+  const names = [...sent.seen.folder, ...fields.text('path').split('/').map(encodeUtf8)];
+  return { ...sent, names, blob: null, edited: { text: fields.text('text'), lineEnds: 'lf' } };
+}
+
+export async function saveCreate(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
+  const sent = sentFile(fields);
   if (sent === null) return notFound(asked.visit);
-  const { target, seen } = sent;
-  const typed = fields.text('path');
-  const content = bytesOfText({ text: fields.text('text'), lineEnds: 'lf' });
-  const isLarge = content.length > EDITED_TEXT_BYTES_MAX;
-  const errors = {
-    ...(typed === '' ? { path: 'Name the file' } : {}),
-    ...targetErrors(target),
-    ...(isLarge ? { text: `A text has at most ${sizeText(EDITED_TEXT_BYTES_MAX)}` } : {}),
-  };
+  const { target, seen, names } = sent;
+  const { change, errors: ofText } = changeOf(sent);
+  const errors = { ...ofText, ...targetErrors(target) };
   const again = (refused: RefusedForm): SiteAnswer => createForm(asked, seen, fields, refused);
   if (Object.keys(errors).length > 0) return again(wrongForm(errors));
-  const names = [...seen.folder, ...typed.split('/').map(encodeUtf8)];
-  const change = { action: 'put', path: pathOfNames(names), expected: null, mode: null, content } as const;
   const written = await writeChanges(asked, target, [change]);
   if ('exceeded' in written) return tooOften(asked.visit, written.exceeded);
   if ('form' in written) return again(written.form);

@@ -22,6 +22,7 @@ import { beginWithReadme, createFromForm, openNew } from './new.ts';
 import { saveCreate, saveUpload, showCreate, showUpload } from './new-file.ts';
 import { askToDeleteRef, createBranch, createTagFromForm, deleteRef, showNewBranch, showNewTag } from './new-ref.ts';
 import { onPlace, onRepository, onRepositoryAsOf } from './page-request.ts';
+import { showPreview } from './preview.ts';
 import { askToPurge, purgeFromForm } from './purge.ts';
 import { showRaw } from './raw.ts';
 import { askToRestore, restoreFromForm } from './restore.ts';
@@ -100,6 +101,7 @@ function writingRoutes(site: Site): void {
   );
   site.page(`${home}/create/*`, onPlace(context, showCreate));
   site.form(`${home}/create`, onRepository(context, saveCreate), OF_TEXT);
+  site.formBeyondQuota(`${home}/preview`, onRepository(context, showPreview), OF_TEXT);
   site.page(
     `${home}/upload`,
     onRepository(context, (asked) => showUpload(asked, null)),

@@ -219,11 +219,12 @@ export async function writeChanges(
   return unwritten(outcome.fault, changes, { path: pathField, branch: newBranch === null ? 'form' : 'new_branch' });
 }
 
-function unwritten(
+/** `fields` are those that the path of a change and the name of the branch come from. */
+export function unwritten(
   fault: CommitFault,
   changes: readonly WantedChange[],
   fields: { readonly path: string; readonly branch: string },
-): Unwritten {
+): Exclude<Unwritten, { readonly exceeded: RateRefusal }> {
   switch (fault.at) {
     case 'branch': {
       const { head, ref, code } = fault.fault;

@@ -21,6 +21,7 @@ const GO_ON = [
   ...['/access-tokens/:id/revoke', '/storage-buckets/:id/delete', '/webhooks/:id/delete', '/oidc-trust/:id/delete'],
   // They append nothing to the account's record.
   ...['/webhooks/:id/ping', '/webhooks/:id/deliveries/:delivery/redeliver', '/oidc-trust/try', '/history/export'],
+  '/:username/:repository/preview',
 ];
 /** Without a person, or before there is one. */
 const PUBLIC = ['/sign-up', '/sign-in', '/sign-in/verify-mfa', '/sign-in/reopen', '/sign-out'];
