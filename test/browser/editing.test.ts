@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { assertAccessible, LOOKS, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { signIn, WAYS } from '../support/journey.ts';
 import { needs } from '../support/optional-suites.ts';
@@ -52,6 +52,7 @@ describe('A file in a browser', needs('chromium'), () => {
         await page.goto(`${home}/blob/main/${name}`);
         await page.getByRole('link', { name: 'Edit', exact: true }).click();
         await page.getByRole('heading', { name: `Edit ${name}` }).waitFor();
+        await page.getByRole('tablist').waitFor({ state: look.scripts === true ? 'visible' : 'detached' });
         if (name === 'lf') await check(page);
         await type('x\ny');
         await save();
@@ -149,4 +150,55 @@ describe('A file in a browser', needs('chromium'), () => {
       await check(page);
     });
   }
+
+  test('has numbered lines and previews in tabs, by keyboard, and is saved from one', async (context) => {
+    const ada = await createAccount(strata, 'eda');
+    const url = await createRepository(strata, ada, 'previewed');
+    const work = await newWorkTree(context);
+    await writeFile(path.join(work, 'notes.md'), `# Notes\n${'a line\n'.repeat(99)}`);
+    await git(work, ['add', '.']);
+    await git(work, ['commit', '--quiet', '--message', 'Notes']);
+    await git(work, ['push', '--quiet', url, 'HEAD:refs/heads/main']);
+    const { page } = await browser.visit(context, strata.url, { ...LOOKS[0], scripts: true });
+    const home = `/${ada.username}/previewed`;
+    await signIn(page, ada.username, `${home}/edit/main/notes.md`, PASSWORD);
+    const numbers = page.locator('.numbers');
+    await numbers.getByText('1 2 3').waitFor();
+    await page.getByLabel('Text', { exact: true }).focus();
+    await page.keyboard.press('Control+End');
+    await page.locator('.numbers', { hasText: '101' }).waitFor();
+    await page.keyboard.type('More\n');
+    await page.locator('.numbers', { hasText: '102' }).waitFor();
+    assert.doesNotMatch((await numbers.textContent()) ?? '', /103|^1\n/);
+
+    const focused = (): Promise<unknown> => page.evaluate('document.activeElement.id');
+    await page.getByRole('tab', { name: 'Write' }).focus();
+    await page.keyboard.press('ArrowLeft');
+    assert.equal(await focused(), 'tab-diff');
+    await page.keyboard.press('Home');
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await focused(), 'tab-markdown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('tabpanel', { name: 'Preview' }).getByRole('heading', { name: 'Notes' }).waitFor();
+    assert.equal(await page.getByLabel('Text', { exact: true }).isVisible(), false);
+    await assertAccessible(page);
+    await page.keyboard.press('End');
+    await page.keyboard.press('Space');
+    const changes = page.getByRole('tabpanel', { name: 'Changes' });
+    await changes.getByText('More', { exact: true }).waitFor();
+    assert.equal(await changes.locator('.added').count(), 1);
+    await assertAccessible(page);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('notes.md is saved in commit').waitFor();
+
+    await page.goto(`${home}/create/main`);
+    await page.getByRole('tab', { name: 'Changes' }).waitFor();
+    assert.equal(await page.getByRole('tab', { name: 'Preview' }).count(), 0, 'of what is no Markdown');
+    await page.getByRole('textbox', { name: 'Path' }).fill('more.md');
+    await page.getByLabel('Text', { exact: true }).fill('## More');
+    await page.getByRole('tab', { name: 'Preview' }).click();
+    await page.getByRole('tabpanel', { name: 'Preview' }).getByRole('heading', { name: 'More' }).waitFor();
+    await page.getByRole('textbox', { name: 'Path' }).fill('more.txt');
+    await page.getByRole('tabpanel', { name: 'Write' }).waitFor();
+  });
 });

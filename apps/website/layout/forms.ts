@@ -85,15 +85,16 @@ export function textField(field: Field): Html {
   );
 }
 
-/** A labelled text of several lines. */
-export function textArea(field: Field & { readonly rows?: number }): Html {
-  const { name, rows = 4 } = field;
+/** A labelled text of several lines. `numbered` leaves room for the numbers that the script editor.js writes. */
+export function textArea(field: Field & { readonly rows?: number; readonly numbered?: boolean }): Html {
+  const { name, rows = 4, numbered = false } = field;
   // A browser drops the first line end after the tag.
-  return labelled(
-    field,
-    html`<textarea id="${name}" name="${name}" rows="${rows}"${inputAttributes(field)}>
-${field.value ?? ''}</textarea>`,
-  );
+  const area = html`<textarea id="${name}" name="${name}" rows="${rows}"${inputAttributes(field)}>
+${field.value ?? ''}</textarea>`;
+  const input = numbered
+    ? html`<div class="numbered"><div class="numbers" aria-hidden="true"></div>${area}</div>`
+    : area;
+  return labelled(field, input);
 }
 
 /** A labelled choice of files of the browser's machine, for a form that is sent in parts. */

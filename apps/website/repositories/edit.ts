@@ -4,22 +4,25 @@
  * Invariants: the form holds the head and the blob that its writer saw. What somebody else made of the file in between
  * is shown beside the writer's text, and nobody's text is lost or replaced unseen.
  */
+import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
 import type { FileContents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
-import { type Fields, hiddenField, NO_FIELDS, shownText, textArea } from '../layout/forms.ts';
+import { type Fields, hiddenField, NO_FIELDS, shownText } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound, showProblem, tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { markInvisible } from '../rendering/invisible.ts';
+import { isMarkdown } from '../rendering/language.ts';
 import { namesOfField, pathField, placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
 import { type EditableText, editableText } from './editable-text.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { changeOf, type SentText } from './sent-text.ts';
 import { shownName } from './shown-text.ts';
+import { EDITOR_SCRIPTS, textEditor } from './text-editor.ts';
 import {
   branchShown,
   headNow,
@@ -81,14 +84,13 @@ function showForm(
     above,
     button,
     back: placeAddress(asked.repository, 'blob', branchText(asked.repository, branch), names),
-    content: html`${hiddenField('path', pathField(names))}${hiddenField('blob', blob)}${hiddenField('line_ends', lineEnds)}${textArea(
+    scripts: EDITOR_SCRIPTS,
+    content: html`${hiddenField('path', pathField(names))}${hiddenField('blob', blob)}${hiddenField('line_ends', lineEnds)}${textEditor(
+      asked,
       {
-        name: 'text',
-        label: 'Text',
         value: text,
         error: errors['text'],
-        rows: 24,
-        verbatim: true,
+        isMarkdown: isMarkdown(decodeUtf8Lossy(names.at(-1) ?? new Uint8Array())),
         ...(hidesCharacters(text) ? { hint: HIDDEN_CHARACTERS } : {}),
       },
     )}${targetFields(seen, { message: `Update ${name}`, fields, errors })}`,

@@ -4,6 +4,7 @@
 import { momentInUrl } from '../../../core/audit/moment.ts';
 import { type FindRefsContext, findRefs } from '../../../core/use-cases/reading/find-refs.ts';
 import { branchText, findDefaultBranch, idNamed, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
+import type { ScriptName } from '../assets/files.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
@@ -22,6 +23,8 @@ interface FrameOptions {
   /** Whether the repository's name is the page's h1. Otherwise the content has it. */
   readonly isHome?: boolean;
   readonly status?: number;
+  /** The modules that this page needs beside those of every page. */
+  readonly scripts?: readonly ScriptName[];
 }
 
 export function showRepositoryPage(asked: PageRequest, options: FrameOptions, content: Content): SiteAnswer {
@@ -35,8 +38,9 @@ export function showRepositoryPage(asked: PageRequest, options: FrameOptions, co
   const heading = options.isHome === true ? html`<h1 class="title">${names}</h1>` : html`<p class="title">${names}</p>`;
   const head = html`${heading}${owned.description !== null && html`<p dir="auto">${shownName(owned.description)}</p>`}
 <nav class="tabs" aria-label="Repository">${tabsOf(asked, options.tab)}</nav>`;
+  const { scripts = [], status = 200 } = options;
   const title = options.title === null ? name : `${options.title} · ${name}`;
-  return showPage(page(visit, { title, head }, html`${asOfBand(asked)}${content}`), options.status ?? 200);
+  return showPage(page(visit, { title, head, scripts }, html`${asOfBand(asked)}${content}`), status);
 }
 
 function tabsOf({ repository }: PageRequest, current: Tab): Content {

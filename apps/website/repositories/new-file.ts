@@ -8,16 +8,18 @@ import type { WantedChange } from '../../../core/use-cases/pushing/decide-commit
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
-import { checkBox, type Fields, filesField, hiddenField, NO_FIELDS, textArea, textField } from '../layout/forms.ts';
+import { checkBox, type Fields, filesField, hiddenField, NO_FIELDS, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { notFound, tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { sizeText } from '../layout/sizes.ts';
+import { isMarkdown } from '../rendering/language.ts';
 import { namesOfField, pathField, pathOfNames, placeAddress, repositoryAddress } from './addresses.ts';
 import { UPLOAD_FORM_BYTES_MAX } from './limits.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { changeOf, type SentText } from './sent-text.ts';
 import { counted, shownName } from './shown-text.ts';
+import { EDITOR_SCRIPTS, textEditor } from './text-editor.ts';
 import {
   branchShown,
   headNow,
@@ -67,6 +69,7 @@ function createForm(asked: PageRequest, seen: SeenFolder, fields: Fields, refuse
     seen: { ...seen, names: seen.folder },
     back: folderAddress(asked, seen),
     button: 'Create file',
+    scripts: EDITOR_SCRIPTS,
     content: html`${hiddenField('folder', pathField(seen.folder))}${textField({
       name: 'path',
       label: 'Path',
@@ -76,13 +79,10 @@ function createForm(asked: PageRequest, seen: SeenFolder, fields: Fields, refuse
       required: true,
       autocomplete: 'off',
       verbatim: true,
-    })}${textArea({
-      name: 'text',
-      label: 'Text',
+    })}${textEditor(asked, {
       value: fields.text('text'),
       error: errors['text'],
-      rows: 24,
-      verbatim: true,
+      isMarkdown: isMarkdown(fields.text('path')),
     })}${targetFields(seen, { message: 'Add a file', fields, errors })}`,
   });
 }

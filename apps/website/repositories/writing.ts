@@ -26,6 +26,7 @@ import { NEW_MESSAGE_BYTES_MAX } from '../../api/schemas/new-commits.ts';
 import { type RateRefusal, refChangesOf } from '../../front-door/callers.ts';
 import { CHANGE_FAULTS } from '../../front-door/texts/change-faults.ts';
 import { reasonOf } from '../../front-door/texts/ref-faults.ts';
+import type { ScriptName } from '../assets/files.ts';
 import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.ts';
 import {
   type FieldErrors,
@@ -160,11 +161,12 @@ export interface WritingForm {
   readonly grave?: boolean;
   /** Where cancelling leads. */
   readonly back: string;
+  readonly scripts?: readonly ScriptName[];
 }
 
 export function showWriting(asked: PageRequest, form: WritingForm): SiteAnswer {
   const { visit, repository } = asked;
-  const { action, title, name, refused, seen, above = null, button, grave = false, back } = form;
+  const { action, title, name, refused, seen, above = null, button, grave = false, back, scripts = [] } = form;
   const { errors, status } = refused;
   const { branch, head, names } = seen;
   const body = html`${form.content}<div class="row"><button class="button ${grave ? 'grave' : 'main'}">${button}</button><a class="button quiet" href="${back}">Cancel</a></div>`;
@@ -173,7 +175,7 @@ export function showWriting(asked: PageRequest, form: WritingForm): SiteAnswer {
     head !== null && html`<div class="row">${breadcrumbs(asked, branchText(repository, branch), names)}</div>`
   }<h1>${title}${name !== undefined && html` <bdi>${name}</bdi>`}</h1>${above}${postForm(target, body)}`;
   const shown = name === undefined ? `${title} in ${pathText(names)}` : `${title} ${pathText(names)}`;
-  return showRepositoryPage(asked, { title: shown, tab: 'Code', status }, content);
+  return showRepositoryPage(asked, { title: shown, tab: 'Code', status, scripts }, content);
 }
 
 export type Unwritten =
