@@ -144,11 +144,21 @@ function linesOf(file: ChangedFile): Content {
   if (file.binary) return html`<p class="empty">A binary file.</p>`;
   if (file.hunks.length === 0)
     return html`<p class="empty">${file.cut ? 'Its lines were not read.' : noLines(file)}</p>`;
+  const isCrlf = file.hunks.every(({ lines }) => lines.every(endsInCrlf));
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Changes of ${shownName(
     file.path,
-  )}"><table class="diff"><tbody>${file.hunks.map(hunkView)}</tbody></table></div>${
+  )}"><table class="diff"><tbody>${file.hunks.map((hunk) => hunkView(hunk, isCrlf))}</tbody></table></div>${
     file.cut && html`<p class="empty">More lines changed than are shown.</p>`
   }${file.hunks.some(isGuessed) && html`<p class="empty">Lines that are not UTF-8 are shown as Windows-1252, by a guess.</p>`}`;
+}
+
+/** Lines without their ends are not asked. */
+function endsInCrlf(line: DiffLine): boolean {
+  return !isWhole(line) || line.text.endsWith('\r');
+}
+
+function isWhole({ cut, ended }: DiffLine): boolean {
+  return ended && !cut;
 }
 
 function isGuessed({ lines }: Hunk): boolean {
@@ -163,13 +173,14 @@ function noLines({ status, before, after }: ChangedFile): string {
   return 'An empty file.';
 }
 
-function hunkView({ oldStart, oldLines, newStart, newLines, heading, lines }: Hunk): Html {
+/** A carriage return is shown where not all lines end in one: there the ends may be what changed. */
+function hunkView({ oldStart, oldLines, newStart, newLines, heading, lines }: Hunk, isCrlf: boolean): Html {
   return html`<tr class="hunk"><td></td><td></td><td>@@ -${oldStart},${oldLines} +${newStart},${newLines} @@ ${markInvisible(
     heading,
-  )}</td></tr>${lines.map(lineView)}`;
+  )}</td></tr>${lines.map((line) => lineView(line, isCrlf && isWhole(line) ? line.text.slice(0, -1) : line.text))}`;
 }
 
-function lineView({ kind, oldNumber, newNumber, text, cut, ended }: DiffLine): Html {
+function lineView({ kind, oldNumber, newNumber, cut, ended }: DiffLine, text: string): Html {
   const name = kind === 'added' ? html` class="added"` : kind === 'deleted' && html` class="removed"`;
   return html`<tr${name}><td>${oldNumber}</td><td>${newNumber}</td><td>${markInvisible(text)}${cut && '…'}${
     !ended && html` <span class="soft">(no line end)</span>`

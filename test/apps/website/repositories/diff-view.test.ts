@@ -7,8 +7,12 @@ import type { ChangedFile } from '../../../../core/git/diff/diff.ts';
 
 /** A new file of lines of these lengths. */
 function fileOf(lengths: readonly number[]): ChangedFile {
-  const lines = lengths.map((length, at) => ({
-    ...({ kind: 'added', oldNumber: null, newNumber: at + 1, text: 'x'.repeat(length) } as const),
+  return fileWith(lengths.map((length) => 'x'.repeat(length)));
+}
+
+function fileWith(texts: readonly string[]): ChangedFile {
+  const lines = texts.map((text, at) => ({
+    ...({ kind: 'added', oldNumber: null, newNumber: at + 1, text } as const),
     ...{ guessed: false, cut: false, ended: true },
   }));
   const hunk = { oldStart: 0, oldLines: 0, newStart: 1, newLines: lines.length, heading: '', lines };
@@ -47,5 +51,11 @@ describe('A page of a diff', () => {
       assert.equal(count, lines);
       assert.equal(/More lines changed than are shown/.test(markup), lines === 1);
     }
+  });
+
+  test('shows carriage returns at line ends only where some lines have none', () => {
+    assert.doesNotMatch(shown([fileWith(['one\r', 'two\r'])]).markup, /U\+000D/);
+    assert.equal(shown([fileWith(['one\r', 'two'])]).markup.match(/U\+000D/g)?.length, 1);
+    assert.equal(shown([fileWith(['o\rne\r', 'two\r'])]).markup.match(/U\+000D/g)?.length, 1);
   });
 });

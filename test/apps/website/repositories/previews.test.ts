@@ -102,6 +102,9 @@ describe('A preview', () => {
     const same = await preview('diff', fields);
     assert.equal(same.status, 200);
     assert.match(visibleText(same), /Nothing is changed/);
+    await commit({ file: 'one\r\ntwo\r\n' });
+    const ofCrlf = await preview('diff', { ...(await form('edit/main/file')), text: 'one\r\n2\r\n' });
+    assert.deepEqual(linesOf(ofCrlf), [' one', '-two', '+2']);
   });
 
   test('of a file that is created shows all of it, also as the first of a repository', async (context) => {
