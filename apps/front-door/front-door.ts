@@ -14,6 +14,7 @@ import type { Callers } from './callers.ts';
 import type { FailedTokens } from './failed-tokens.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import type { RequestTurns } from './request-turns.ts';
+import type { SlowPushes } from './slow-pushes.ts';
 import type { UnsentBudget } from './unsent-budget.ts';
 
 export interface FrontDoor extends Context {
@@ -29,6 +30,7 @@ export interface FrontDoor extends Context {
   readonly bodyBudget: HeldBytes;
   readonly unsentBudget: UnsentBudget;
   readonly requestTurns: RequestTurns;
+  readonly slowPushes: SlowPushes;
   /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Resolves to the vault reference of an address, or null when the address is not recorded. */

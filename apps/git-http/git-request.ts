@@ -8,13 +8,11 @@ import type { RefAnswers } from './advertise.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
 import type { PolledRequests } from './polled-requests.ts';
 import type { PushResult } from './push-result.ts';
-import type { SlowPushes } from './slow-pushes.ts';
 
 export interface GitRequest {
   readonly context: GitHttpContext;
   readonly answers: RefAnswers;
   readonly requests: PolledRequests;
-  readonly slowPushes: SlowPushes;
   readonly request: IncomingMessage;
   readonly requestId: Uuid;
   readonly response: ServerResponse;

@@ -26,13 +26,12 @@ import type { GitRequest } from './git-request.ts';
 import { createPolledRequests } from './polled-requests.ts';
 import { resultOfError } from './push-result.ts';
 import { type GitRoute, routesOf, serviceOf } from './routes.ts';
-import { createSlowPushes } from './slow-pushes.ts';
 import { type GitTarget, pageOfCloneAddress, parseGitTarget } from './target.ts';
 
 export type GitHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export function createGitHandler(context: GitHttpContext): GitHandler {
-  const kept = { answers: context.refAnswers, requests: createPolledRequests(), slowPushes: createSlowPushes() };
+  const kept = { answers: context.refAnswers, requests: createPolledRequests() };
   return (request, response) => {
     handle(context, kept, request, response).catch((error: unknown) => {
       context.log.error({ err: error }, 'A git request failed without an answer');
@@ -43,7 +42,7 @@ export function createGitHandler(context: GitHttpContext): GitHandler {
 
 async function handle(
   context: GitHttpContext,
-  kept: Pick<GitRequest, 'answers' | 'requests' | 'slowPushes'>,
+  kept: Pick<GitRequest, 'answers' | 'requests'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {

@@ -7,10 +7,10 @@
 
 import type { CutCode } from '../../core/git/wire/command-list.ts';
 import { KIB } from '../../core/kernel/byte-units.ts';
+import type { Crowd, SlowPush } from '../front-door/slow-pushes.ts';
 import { GitHttpError } from './answer.ts';
 import type { BodyPace } from './body.ts';
 import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from './limits.ts';
-import type { Crowd, SlowPush } from './slow-pushes.ts';
 
 /** A push that sends less than this over the span is slow: an account and a network may have few of those. */
 export const SLOW_PUSH_BYTES_PER_SECOND_MAX = 16 * KIB;

@@ -15,8 +15,7 @@ import {
 import type { ProtocolRefusal } from '../../core/git/wire/pkt-line.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
 import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
-import { MIB } from '../../core/kernel/byte-units.ts';
-import { BODY_IDLE_MS } from '../../core/kernel/limits.ts';
+import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
@@ -39,9 +38,6 @@ import { adviceFor, OUTCOME_UNKNOWN, outageLine, pushRefusalText, type ReadBody 
 import { createPushPace, PushCut } from './push-pace.ts';
 import { PUSHED, type PushResult, refusedFor, resultOfError, resultOfList, resultOfPush } from './push-result.ts';
 
-/** How much of a refused push is read and discarded, so that git reads the reason instead of a broken pipe. */
-export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
-
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
 const KEEP_ALIVE_MS = 5_000;
 
@@ -52,7 +48,7 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
   const held = context.bodyBudget.open({ account: git.principal.account });
   // The report names the commands again, so it is covered too.
   releaseWith(response, held);
-  const place = git.slowPushes.open({ account: git.principal.account, address });
+  const place = context.slowPushes.open({ account: git.principal.account, address });
   const pace = createPushPace(context.clock.monotonicMs, place);
   const body = openBody(request, { idleMs: BODY_IDLE_MS, pace });
   let packFollows = false;

@@ -39,6 +39,7 @@ import type {
 } from '../front-door/handler-context.ts';
 import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createRequestTurns } from '../front-door/request-turns.ts';
+import { createSlowPushes } from '../front-door/slow-pushes.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createUnsentBudget } from '../front-door/unsent-budget.ts';
 import { startPeriodic } from './background.ts';
@@ -150,6 +151,7 @@ function composeFrontDoor(
     bodyBudget: createBodyBudget(),
     unsentBudget: createUnsentBudget(),
     requestTurns: createRequestTurns(),
+    slowPushes: createSlowPushes(),
     clientAddress,
     log,
     onDiverged,

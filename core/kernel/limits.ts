@@ -60,6 +60,8 @@ export const TREE_PATH_BYTES_MAX = 4_096;
 export const TAG_CHAIN_LENGTH_MAX = 50;
 /** The size of the pack of one push. */
 export const PACK_SIZE_BYTES_MAX = 4 * GIB;
+/** How much of a refused push is read and discarded, so that its client reads the reason instead of a broken pipe. */
+export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 /**
  * The memory of the processes that check packs on a node, all together, unless STRATA_PUSH_MEMORY_BYTES_MAX says
  * otherwise, or the machine has less than four times as much.

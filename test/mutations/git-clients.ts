@@ -101,7 +101,7 @@ const OF_SLOW_READERS: readonly Mutation[] = [
 const OF_PUSHES: readonly Mutation[] = [
   {
     without: 'a limit on slow pushes of an account or a network',
-    file: 'apps/git-http/slow-pushes.ts',
+    file: 'apps/front-door/slow-pushes.ts',
     text: 'group.size <= crowd.pushesMax',
     by: 'group.size <= 1_000',
     test: SLOW_PUSHES,
@@ -109,7 +109,7 @@ const OF_PUSHES: readonly Mutation[] = [
   },
   {
     without: 'a limit on slow pushes of a wide network',
-    file: 'apps/git-http/slow-pushes.ts',
+    file: 'apps/front-door/slow-pushes.ts',
     text: '...(isIpv6(address) ? [ofNetwork(wideNetworkOf(address), SLOW_PUSHES_OF_WIDE_NETWORK_MAX)] : []),',
     by: '',
     test: SLOW_PUSHES,
@@ -117,7 +117,7 @@ const OF_PUSHES: readonly Mutation[] = [
   },
   {
     without: 'a search for the slowest of too many pushes',
-    file: 'apps/git-http/slow-pushes.ts',
+    file: 'apps/front-door/slow-pushes.ts',
     text: 'push.bytesPerSecond <= slowest.bytesPerSecond ? push : slowest',
     by: 'push === slowest ? slowest : push',
     test: SLOW_PUSHES,

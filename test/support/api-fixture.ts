@@ -24,6 +24,7 @@ import { createCallers } from '../../apps/front-door/callers.ts';
 import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../../apps/front-door/known-answers.ts';
 import { createRequestTurns } from '../../apps/front-door/request-turns.ts';
+import { createSlowPushes } from '../../apps/front-door/slow-pushes.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
 import { createUnsentBudget } from '../../apps/front-door/unsent-budget.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
@@ -284,6 +285,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     bodyBudget: createBodyBudget(),
     unsentBudget: createUnsentBudget(),
     requestTurns: createRequestTurns(),
+    slowPushes: createSlowPushes(),
     callers: createCallers({ clock, factor: options.rateFactor ?? 1 }),
     failedTokens: createFailedTokens({ clock, tokens: readModels }),
     rateLimits: createMemoryRateLimits(clock),

@@ -1,6 +1,7 @@
 /** How slowly a client may send its push. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { createSlowPushes } from '../../../apps/front-door/slow-pushes.ts';
 import type { BodyPace } from '../../../apps/git-http/body.ts';
 import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../../apps/git-http/limits.ts';
 import {
@@ -8,7 +9,6 @@ import {
   SILENCE_COUNTED_MS_MAX,
   SLOW_PUSH_BYTES_PER_SECOND_MAX,
 } from '../../../apps/git-http/push-pace.ts';
-import { createSlowPushes } from '../../../apps/git-http/slow-pushes.ts';
 
 const SECONDS = PUSH_PACE_SPAN_MS / 1_000;
 

@@ -6,15 +6,15 @@ import { connect } from 'node:net';
 import path from 'node:path';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
-import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../../apps/git-http/limits.ts';
-import { SLOW_PUSH_BYTES_PER_SECOND_MAX } from '../../../apps/git-http/push-pace.ts';
 import {
   createSlowPushes,
   SLOW_PUSHES_OF_ACCOUNT_MAX,
   SLOW_PUSHES_OF_NETWORK_MAX,
   SLOW_PUSHES_OF_WIDE_NETWORK_MAX,
   type SlowPush,
-} from '../../../apps/git-http/slow-pushes.ts';
+} from '../../../apps/front-door/slow-pushes.ts';
+import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../../apps/git-http/limits.ts';
+import { SLOW_PUSH_BYTES_PER_SECOND_MAX } from '../../../apps/git-http/push-pace.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { createFakeObjects } from '../../support/fake-objects.ts';

@@ -1,5 +1,6 @@
 /**
- * The pushes of this node whose clients send slowly: how many an account and a network may have.
+ * The pushes of this node, by git and over the API, whose clients send slowly: how many an account and a network may
+ * have.
  *
  * Invariants: of too many the slowest gives way, whoever came last, so a client that sends faster is never cut for one
  * that sends less. A push is counted while it is slow and under way, and no longer.
