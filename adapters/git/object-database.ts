@@ -12,6 +12,7 @@ import type { CachedRepositories } from '../../core/ports/cached-repositories.ts
 import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import type { NewContents } from '../../core/ports/new-contents.ts';
 import type { NewObjects } from '../../core/ports/new-objects.ts';
 import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
 import { type AnswerCache, type AnswerFigures, createAnswerCache } from './answers/answer-cache.ts';
@@ -42,6 +43,7 @@ import type { GitLog } from './process/log.ts';
 import { type MemoryGroup, makeMemoryGroup } from './process/memory-group.ts';
 import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
 import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-bytes.ts';
+import { createNewContents } from './receiving/new-contents.ts';
 import { createPushMemory, type PushCpu } from './receiving/push-memory.ts';
 import type { QuarantineContext } from './receiving/quarantine.ts';
 import { receivePack } from './receiving/receive-pack.ts';
@@ -107,6 +109,7 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   /** This node may have applied events that the log has lost: layers of those are not read any more. */
   doubt(): void;
   readonly newObjects: NewObjects;
+  readonly newContents: NewContents;
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
   /** The bound on the memory of all git processes together; 0 without a control group. */
@@ -215,6 +218,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
     return {
       newObjects: createNewObjects(packChecks.hash),
+      newContents: createNewContents(cache.incoming, packChecks.incomingBytes),
       gitVersion: git.version,
       memoryGroupBytesMax: tellBound(memoryGroup, log),
       answerFigures: () => answers.figures(),

@@ -13,6 +13,7 @@ import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import type { Background } from '../../core/ports/background.ts';
+import type { NewContents } from '../../core/ports/new-contents.ts';
 import type { NewObjects } from '../../core/ports/new-objects.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createPastRepositories, type PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
@@ -65,7 +66,7 @@ const UNREADABLE_HOP =
 
 export interface RequestContexts {
   readonly frontDoor: FrontDoor;
-  readonly pushing: PushContext & { readonly newObjects: NewObjects };
+  readonly pushing: PushContext & { readonly newObjects: NewObjects; readonly newContents: NewContents };
   readonly handlers: HandlerContext;
   readonly background: Background;
   readonly warmClones: WarmClones;
@@ -176,6 +177,7 @@ function pushingContext(
     layers,
     objects,
     newObjects: objects.newObjects,
+    newContents: objects.newContents,
     usage: projections.readModels,
     settledWithin,
     onLayer: (pushed) => {

@@ -116,6 +116,8 @@ export type Refusal =
   /** A tag that refs are to lead to is larger than a push may bring, or their moves take too long to compare. */
   | { readonly code: 'pack-object-too-large'; readonly detail: string }
   | { readonly code: 'pack-too-costly'; readonly detail: string }
+  /** What a commit brings is larger than a push may be. */
+  | { readonly code: 'pack-too-large' }
   /** Webhooks are still to be notified of a push whose objects a purge may remove. */
   | { readonly code: 'webhooks-not-notified' }
   /** The ref cannot exist beside another one that is not restored. */

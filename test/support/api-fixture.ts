@@ -232,6 +232,11 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     past,
     layers: layersIn(createMemoryLayerStore()),
     newObjects: createNewObjects(null),
+    newContents: {
+      hold: () => {
+        throw new Error('There is no disk in memory');
+      },
+    },
     drops: {
       holdMore: async () => false,
       keep: async () => Promise.reject(new Error('There are no packs in memory')),

@@ -84,6 +84,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     ...fixture.context,
     layers,
     objects: calls.watch('objects', objects),
+    newContents: objects.newContents,
     readModels: calls.watch('readModels', fixture.context.readModels),
     usage: calls.watch('usage', fixture.context.usage),
     vault: calls.watch('vault', fixture.context.vault),

@@ -2,13 +2,15 @@
  * Names and packs new objects in process.
  *
  * Invariants: a pack holds whole objects, each once, and depends on them alone. It is made while it is read, so that no
- * more of it is in memory than one object. Others have the event loop between the objects.
+ * more of it is in memory than one object, and of a stored blob only a piece. Others have the event loop between the
+ * objects.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { deflate, deflateSync } from 'node:zlib';
 import { objectId } from '../../../core/kernel/ids.ts';
+import type { StoredBlob } from '../../../core/ports/new-contents.ts';
 import type { NewObject, NewObjects } from '../../../core/ports/new-objects.ts';
 import { wholeHeader } from './entry-header.ts';
 import type { HashObject } from './object-hash.ts';
@@ -42,9 +44,9 @@ export function createNewObjects(hash: HashObject | null): NewObjects {
   };
 }
 
-async function* pack(objects: readonly NewObject[]): AsyncGenerator<Uint8Array> {
+async function* pack(objects: readonly (NewObject | StoredBlob)[]): AsyncGenerator<Uint8Array> {
   const sum = createHash('sha1');
-  const summed = (bytes: Buffer): Buffer => {
+  const summed = (bytes: Uint8Array): Uint8Array => {
     sum.update(bytes);
     return bytes;
   };
@@ -52,7 +54,13 @@ async function* pack(objects: readonly NewObject[]): AsyncGenerator<Uint8Array> 
   count.writeUInt32BE(objects.length);
   yield summed(Buffer.concat([START, count]));
   let cost = 0;
-  for (const { type, bytes } of objects) {
+  for (const object of objects) {
+    if (!('bytes' in object)) {
+      yield summed(wholeHeader('blob', object.sizeBytes));
+      for await (const chunk of object.deflated()) yield summed(chunk);
+      continue;
+    }
+    const { type, bytes } = object;
     cost += bytes.length + OBJECT_COST_BYTES;
     if (cost > TURN_BYTES) {
       cost = 0;

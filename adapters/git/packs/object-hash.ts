@@ -2,7 +2,8 @@
  * Names objects in process: SHA-1 with detection of collision attacks, as git itself computes it (git-hash-object(1)).
  *
  * Invariants: an object that shows a collision attack has no name here. Node's own SHA-1 detects none, so ids of
- * what strangers send come from nowhere else.
+ * what strangers send come from nowhere else, but for contents that are too large for memory: the check of the pack
+ * that holds them names them again, here or in git, before anything else is made of them.
  *
  * The library is libgit2, in the builds that es-git makes of it for Node. Those for Linux on x64 are dependencies; on
  * other platforms nothing is named here.

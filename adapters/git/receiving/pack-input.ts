@@ -143,6 +143,8 @@ async function within<Result>(work: Promise<Result>, waitMs: number): Promise<Re
   }
 }
 
+export const DISK_FULL: PackRefusal = { refused: 'disk-full', detail: 'the server has no room left' };
+
 export function tooLarge(packSizeBytesMax: number): PackRefusal {
   return { refused: 'pack-too-large', detail: `the pack is larger than ${packSizeBytesMax} bytes` };
 }

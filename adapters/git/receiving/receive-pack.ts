@@ -16,13 +16,11 @@ import { indexArriving } from './index-arriving.ts';
 import { quarantineAlone, quarantineView } from './index-pack.ts';
 import { createNearbyObjects } from './nearby-objects.ts';
 import { beginBoundsCheck, needsGit, refuseLargeObjects } from './pack-bounds.ts';
-import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
+import { DISK_FULL, openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
 import { QuarantineFiles } from './quarantine-files.ts';
 import { indexSmallPack } from './small-pack.ts';
 import { unfinishedQuarantine } from './unfinished-quarantine.ts';
-
-const DISK_FULL: PackRefusal = { refused: 'disk-full', detail: 'the server has no room left' };
 
 export async function receivePack(
   context: QuarantineContext,

@@ -13,6 +13,7 @@ import {
   MFA_TOKEN_NAME_LENGTH_MAX,
   MFA_TOKENS_MAX,
   OUTGOING_URL_LENGTH_MAX,
+  PACK_SIZE_BYTES_MAX,
   PASSWORD_LENGTH_MAX,
   PASSWORD_LENGTH_MIN,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
@@ -207,6 +208,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   },
   'pack-object-too-large': { status: 422, message: (r) => r.detail },
   'pack-too-costly': { status: 422, message: (r) => r.detail },
+  'pack-too-large': {
+    status: 422,
+    message: () =>
+      `The contents are larger together than a push may be, ${PACK_SIZE_BYTES_MAX} bytes as git stores them`,
+  },
   'webhooks-not-notified': {
     status: 409,
     message: () => 'Webhooks are still to be notified of a push: purge again in a minute',

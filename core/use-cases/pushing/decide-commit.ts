@@ -21,6 +21,7 @@ import { KIB, MIB } from '../../kernel/byte-units.ts';
 import type { FairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId, ObjectId } from '../../kernel/ids.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { StoredBlob } from '../../ports/new-contents.ts';
 import type { NewObjects } from '../../ports/new-objects.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 import { currentTips } from '../reading/authorise-wants.ts';
@@ -52,10 +53,13 @@ export interface DecideCommitContext extends ObjectsContext {
   readonly largeListings: FairSlots;
 }
 
-/** A change as its writer sends it: what a file is to hold, or the id of a blob that the repository has. */
+/** What a file is to hold: bytes, what lies on the disk, or the id of a blob that the repository has. */
+export type WantedContent = Uint8Array | StoredBlob | ObjectId;
+
+/** A change as its writer sends it. */
 export type WantedChange =
   | Exclude<TreeChange, { readonly action: 'put' }>
-  | (Omit<Extract<TreeChange, { readonly action: 'put' }>, 'blob'> & { readonly content: Uint8Array | ObjectId });
+  | (Omit<Extract<TreeChange, { readonly action: 'put' }>, 'blob'> & { readonly content: WantedContent });
 
 export interface WantedCommit {
   readonly repository: FoundRepository;
@@ -237,7 +241,7 @@ async function treeChanges(
       return { fault: { at: 'change', index, field: isNamed ? 'blob' : 'content', code, found: null } };
     }
     made.push({ action, path, mode, expected, blob });
-    cost += CONTENT_COST_BYTES + content.length;
+    cost += CONTENT_COST_BYTES + (content instanceof Uint8Array ? content.length : 0);
     if (cost < TURN_BYTES) continue;
     cost = 0;
     await clock.nextTurn();
@@ -246,9 +250,9 @@ async function treeChanges(
   return made;
 }
 
-function added(objects: ObjectsToPush, content: Uint8Array): ObjectId | null {
+function added(objects: ObjectsToPush, content: Exclude<WantedContent, ObjectId>): ObjectId | null {
   try {
-    return objects.add('blob', content);
+    return content instanceof Uint8Array ? objects.add('blob', content) : objects.addStored(content);
   } catch (error) {
     if (error instanceof ObjectRefused) return null;
     throw error;

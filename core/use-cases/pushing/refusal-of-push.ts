@@ -14,6 +14,7 @@ export function refusalOfPush(refused: PushRefusal): Refusal {
     case 'token-no-longer-valid':
     case 'repository-not-found':
     case 'key-in-use':
+    case 'pack-too-large':
       return { code: refused.code };
     case 'refs-moved-too-often':
       return { code: refused.code, waitSeconds: MOVES_WAIT_SECONDS };
@@ -27,7 +28,6 @@ export function refusalOfPush(refused: PushRefusal): Refusal {
     case 'pack-broken':
     case 'pack-fsck-failed':
     case 'pack-not-connected':
-    case 'pack-too-large':
     case 'pack-too-many-objects':
       throw new TypeError(`A pack of the service's own was refused: ${refused.code}`);
   }

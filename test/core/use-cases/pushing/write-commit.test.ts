@@ -1,5 +1,6 @@
 /** Commits over the API, with the real git: what others push in between, what has no name, and who waits for memory. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { refName } from '../../../../core/git/ref-name.ts';
 import { encodeUtf8 } from '../../../../core/git/utf8.ts';
@@ -11,10 +12,12 @@ import { repositoryEventKinds } from '../../../../core/repository/events.ts';
 import type { CommitFault, WantedChange, WantedCommit } from '../../../../core/use-cases/pushing/decide-commit.ts';
 import { type PushKey, REDECISIONS_MAX } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { readWritten, type WriteCommitContext, writeCommit } from '../../../../core/use-cases/pushing/write-commit.ts';
+import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import type { Files } from '../../../support/git.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { CAUSE } from '../../../support/node.ts';
+import { once as chunks } from '../../../support/object-database.ts';
 
 const MAIN = 'refs/heads/main';
 const NEWEST = { direction: 'backwards', limit: 1 } as const;
@@ -227,6 +230,35 @@ describe('A commit over the API', () => {
     assert.equal(pushes, REDECISIONS_MAX + 1);
   });
 
+  /** A content that waits on the disk until it is discarded. */
+  async function onDisk(bytes: Uint8Array) {
+    const { database, account } = reading;
+    const { signal } = new AbortController();
+    const held = database.database.newContents.hold({ account, bytesMax: Number.POSITIVE_INFINITY, signal });
+    const content = await held.add(chunks(bytes));
+    if ('refused' in content) assert.fail(content.refused);
+    return { content, discard: () => held.remove() };
+  }
+
+  test('has contents that wait on the disk, also where it is decided again', async () => {
+    const { database } = reading;
+    const large = randomBytes(200_000);
+    const { content, discard } = await onDisk(large);
+    const changes = [{ ...at('large'), action: 'put', mode: '100755', content } as const, put('small', 'small\n')];
+    const { commit } = await written({ changes }, rival({ other: 'other\n' }));
+    await discard();
+    const repository = await reading.current();
+    const reader = await database.database.open(committedObjects(repository, repository.entity));
+    try {
+      assert.deepEqual(Buffer.concat(await Array.fromAsync(reader.blob(content.id))), large);
+      const tree = (await reader.commit(commit.id))?.tree ?? assert.fail('There is no such commit');
+      const entry = await reader.entry(tree, encodeUtf8('large'));
+      assert.deepEqual([entry?.mode, entry?.id], ['100755', content.id]);
+    } finally {
+      reader.close();
+    }
+  });
+
   test('is refused where one of its objects has no name', async () => {
     const real = reading.database.database.newObjects;
     for (const [type, where, code] of [
@@ -292,6 +324,21 @@ describe('A commit over the API', () => {
       assert.deepEqual([counts.asked, ...free.splice(0)], [0, true, true]);
       await written({ changes: inWide }, stored, parts);
       assert.deepEqual([counts.asked, ...free], [1, false, true]);
+    });
+
+    test('holds the turn no longer when what is still to be read lies on the disk', async () => {
+      await widen();
+      const { counts, largeListings } = counted();
+      const { content, discard } = await onDisk(randomBytes(200_000));
+      const free: boolean[] = [];
+      const deflated = () => {
+        free.push(isFree());
+        return content.deflated();
+      };
+      const large: WantedChange = { ...at('large'), action: 'put', mode: null, content: { ...content, deflated } };
+      await written({ changes: [large, ...inWide] }, nothing, { largeListings });
+      assert.deepEqual([counts.asked, free], [1, [true]]);
+      await discard();
     });
 
     test('waits for the turn, unless its client leaves', async () => {
