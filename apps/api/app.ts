@@ -15,6 +15,7 @@ import Fastify, {
 import { KIB, MIB } from '../../core/kernel/byte-units.ts';
 import type { EventId } from '../../core/kernel/ids.ts';
 import { BODY_IDLE_MS, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
+import type { StoredBlob } from '../../core/ports/new-contents.ts';
 import { actorOf } from '../../core/use-cases/callers/principal.ts';
 import { heldBody } from '../front-door/body-budget.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
@@ -25,28 +26,23 @@ import { type EncodedBody, encodeJson } from './body-cache.ts';
 import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
 import { rateAnswer, refusalAnswer, unsentRefusalAnswer } from './denials.ts';
-import { answerUnreadable, faultAnswer } from './faults.ts';
-import { type Answer, JSON_TYPE } from './http/answer.ts';
+import { answerUnreadable, faultAnswer, JSON_ONLY } from './faults.ts';
+import { type Answer, JSON_TYPE, problem } from './http/answer.ts';
 import { compressedAnswer } from './http/compression.ts';
 import { corsHeaders, isPreflight, PREFLIGHT } from './http/cors.ts';
 import { BodyRefused, JSON_BODY_VALUES_MAX, PUSH_BODY_VALUES_MAX, readJsonBody } from './http/json-body.ts';
 import { parseQuery } from './http/query.ts';
 import { hasHead, NOT_FOUND, routerPath } from './http/targets.ts';
+import { PUSH_BODY_BYTES_MAX, PUSH_BODY_HELD_FACTOR } from './limits.ts';
 import { documentedSchema, swaggerOptions } from './openapi.ts';
 import { inOpenApi30 } from './openapi-30.ts';
 import type { Outcome, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
+import { isInParts, PartsToCome, withSentParts } from './sent-parts.ts';
 import { type ApiServices, createApiServices } from './services.ts';
 
 /** The size of a JSON body that a route with a token takes. */
 export const JSON_BODY_BYTES_MAX = MIB;
-/** The size of the JSON body of a push over the API. */
-export const PUSH_BODY_BYTES_MAX = 8 * MIB;
-/**
- * Memory for each byte of such a body: what it says is held beside it while its refs are changed. Internal: it is a
- * part of how the memory of a body is counted.
- */
-const PUSH_BODY_HELD_FACTOR = 4;
 /**
  * The size of a JSON body that a route without a token takes: who signs in by a device, or exchanges an identity token.
  */
@@ -58,6 +54,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     admitted: Admitted | null;
+    contents: ReadonlyMap<string, StoredBlob> | null;
   }
 }
 
@@ -100,10 +97,11 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   });
   const context = createApiServices(apiContext, documentOf(app, apiContext));
   app.decorateRequest('admitted', null);
+  app.decorateRequest('contents', null);
   // The routes check their input themselves (apps/api/route.ts), with the schemas that the OpenAPI document shows.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
-  acceptOnlyJsonBodies(app, context);
+  acceptBodies(app, context);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
     reply.headers(corsHeaders(request.method));
@@ -114,7 +112,8 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     return undefined;
   });
   app.addHook('preParsing', (request, reply, payload, done) => {
-    if (request.method === 'GET' || request.method === 'HEAD') {
+    const isParts = request.routeOptions.config.route?.parts === true && isInParts(request);
+    if (request.method === 'GET' || request.method === 'HEAD' || isParts) {
       done(null, payload);
       return;
     }
@@ -138,7 +137,8 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   return app;
 }
 
-function acceptOnlyJsonBodies(app: FastifyInstance, { callers }: ApiServices): void {
+/** Bodies are JSON. Those in parts are read by the handler of their route. */
+function acceptBodies(app: FastifyInstance, { callers }: ApiServices): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/json',
@@ -151,11 +151,12 @@ function acceptOnlyJsonBodies(app: FastifyInstance, { callers }: ApiServices): v
       return readJsonBody(request.headers, bytes, isPush ? PUSH_BODY_VALUES_MAX : JSON_BODY_VALUES_MAX);
     },
   );
+  app.addContentTypeParser('multipart/form-data', async () => new PartsToCome());
 }
 
 function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs: number): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const outcome = await runInTurn(context, { request, reply }, route);
+    const outcome = await runWhenSent(context, { request, reply }, route);
     const answer = 'refused' in outcome ? refusalAnswer(outcome.refused) : outcome;
     const compressed = await compressedAnswer(answer, request.headers['accept-encoding']);
     return send(reply, compressed, { idleMs, hold: (bytes) => hold(context, { request, reply }, bytes) });
@@ -170,6 +171,29 @@ function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs:
 function bodyBytesMax({ kind, push }: Route): number {
   if (kind === 'public') return PUBLIC_BODY_BYTES_MAX;
   return push === true ? PUSH_BODY_BYTES_MAX : JSON_BODY_BYTES_MAX;
+}
+
+/** A request in parts has no turn while it arrives, which may take long. */
+async function runWhenSent(
+  context: ApiServices,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  route: Route,
+): Promise<Outcome> {
+  const { admitted } = request;
+  const repository = admitted?.repository ?? null;
+  if (!(request.body instanceof PartsToCome)) return runInTurn(context, { request, reply }, route);
+  if (route.parts !== true) return problem(400, JSON_ONLY);
+  if (admitted === null || repository === null || route.kind !== 'repository') {
+    throw new TypeError(`${route.operationId} has no repository`);
+  }
+  const { principal } = admitted;
+  const { requirement } = route;
+  return withSentParts(context, { request, reply, principal, repository, requirement }, (sent) => {
+    request.body = sent.body;
+    request.contents = sent.contents;
+    request.admitted = { ...admitted, principal: sent.principal, repository: sent.repository };
+    return runInTurn(context, { request, reply }, route);
+  });
 }
 
 /** Runs the handler when it is the account's turn: its body is there, and what it makes may be read slowly. */

@@ -26,7 +26,7 @@ import { denialAnswer, rateAnswer } from './denials.ts';
 import { type Answer, problem } from './http/answer.ts';
 import { readIdempotencyKey } from './http/idempotency-key.ts';
 import { createForeignPath, createUnmatched, slashedParameter } from './http/targets.ts';
-import type { AccountCall, Outcome, PublicCall, Route } from './route.ts';
+import type { AccountCall, Outcome, PublicCall, RepositoryCall, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 import type { ApiServices } from './services.ts';
 
@@ -135,8 +135,10 @@ export async function run(
   const accountCall: AccountCall = { ...call, principal, position, origin };
   if (route.kind === 'account') return route.run(accountCall, input);
   if (repository === null) throw new TypeError(`${route.operationId} was admitted without its repository`);
-  return route.run({ ...accountCall, repository }, input);
+  return route.run({ ...accountCall, repository, contents: request.contents ?? NO_CONTENTS }, input);
 }
+
+const NO_CONTENTS: RepositoryCall['contents'] = new Map();
 
 /** The router gives every parameter as a text. */
 function parseNamed(params: unknown): Readonly<Record<string, string | undefined>> {

@@ -15,6 +15,8 @@ import { bodyRefusalAnswer } from './denials.ts';
 import { type Answer, problem, unavailable } from './http/answer.ts';
 import { BodyRefused } from './http/json-body.ts';
 
+export const JSON_ONLY = 'The content type of a body is application/json';
+
 /** Returns the answer to a refused body, an answer without room, an outage or a bug; logs the last two. */
 export function faultAnswer(reports: FaultReports, error: FastifyError, request: FastifyRequest): Answer {
   if (error instanceof BodyRefused) return error.answer;
@@ -31,7 +33,7 @@ export function faultAnswer(reports: FaultReports, error: FastifyError, request:
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return problem(413, `The body is larger than ${request.routeOptions.bodyLimit} bytes`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return problem(400, 'The content type of a body is application/json');
+      return problem(400, JSON_ONLY);
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return problem(400, 'The body is not as long as its Content-Length says');
   }

@@ -1,14 +1,20 @@
 /** Translates what the body of a new commit says into bytes, and what is wrong with it into an answer. */
-import type { z } from 'zod';
+import { z } from 'zod';
 import { encodeUtf8 } from '../../core/git/utf8.ts';
-import { type ObjectId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
-import { type CommitFault, pathAtFault, type WantedChange } from '../../core/use-cases/pushing/decide-commit.ts';
+import { ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
+import type { StoredBlob } from '../../core/ports/new-contents.ts';
+import {
+  type CommitFault,
+  pathAtFault,
+  type WantedChange,
+  type WantedContent,
+} from '../../core/use-cases/pushing/decide-commit.ts';
 import { CHANGE_FAULTS } from '../front-door/texts/change-faults.ts';
 import { reasonOf } from '../front-door/texts/ref-faults.ts';
 import { pathMembers } from './contents-json.ts';
 import { type Answer, explained, type FieldFault, problem } from './http/answer.ts';
 import { movedJson } from './ref-faults.ts';
-import type { COMMIT_NOT_WRITTEN, NEW_COMMIT } from './schemas/new-commits.ts';
+import { type COMMIT_NOT_WRITTEN, COMMIT_PARTS_MAX, type NEW_COMMIT } from './schemas/new-commits.ts';
 
 type Body = z.output<typeof NEW_COMMIT>;
 type Change = Body['changes'][number];
@@ -23,13 +29,50 @@ class Unreadable extends Error {
   }
 }
 
+/** The contents of parts, by their names. */
+type SentContents = ReadonlyMap<string, StoredBlob>;
+
+const NAMING = z.object({ changes: z.array(z.object({ part: z.string().optional() })) });
+
+/**
+ * Returns the parts that the changes of a body name, each with the number of its change, before the rest of the body is
+ * judged. Null: it is no body of a commit, as its schema will tell.
+ */
+export function namedParts(
+  body: unknown,
+): ReadonlyMap<string, number> | { readonly faults: readonly FieldFault[] } | null {
+  const read = NAMING.safeParse(body);
+  if (!read.success) return null;
+  const named = new Map<string, number>();
+  for (const [index, { part }] of read.data.changes.entries()) {
+    if (part === undefined) continue;
+    if (named.has(part)) return { faults: [partFault(index, 'Another change names this part')] };
+    if (named.size === COMMIT_PARTS_MAX) {
+      return { faults: [partFault(index, `Expected at most ${COMMIT_PARTS_MAX} changes with a part`)] };
+    }
+    named.set(part, index);
+  }
+  return named;
+}
+
+export function partMissing(index: number): FieldFault {
+  return partFault(index, NO_SUCH_PART);
+}
+
+const NO_SUCH_PART = 'The request has no part of this name';
+
+function partFault(index: number, msg: string): FieldFault {
+  return { loc: ['body', 'changes', index, 'part'], msg, type: 'custom' };
+}
+
 export function changesOf(
   changes: Body['changes'],
+  contents: SentContents,
 ): readonly WantedChange[] | { readonly faults: readonly FieldFault[] } {
   const wanted: WantedChange[] = [];
   for (const [index, change] of changes.entries()) {
     try {
-      wanted.push(changeOf(change));
+      wanted.push(changeOf(change, contents));
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
       const { member, message } = error;
@@ -39,13 +82,13 @@ export function changesOf(
   return wanted;
 }
 
-function changeOf(change: Change): WantedChange {
+function changeOf(change: Change, contents: SentContents): WantedChange {
   const expected = change.expected_blob === undefined ? 'any' : change.expected_blob;
   const path = oneOf('path', bytesOf(change.path), base64('path_base64', change.path_base64));
   switch (change.action) {
     case 'put': {
       const { mode = null } = change;
-      return { action: 'put', path, expected, mode, content: contentOf(change) };
+      return { action: 'put', path, expected, mode, content: contentOf(change, contents) };
     }
     case 'delete':
       return { action: 'delete', path, expected };
@@ -56,19 +99,17 @@ function changeOf(change: Change): WantedChange {
   }
 }
 
-function contentOf(change: Extract<Change, { readonly action: 'put' }>): Uint8Array | ObjectId {
-  return oneOf<Uint8Array | ObjectId>(
-    'content',
-    bytesOf(change.content),
-    base64('content_base64', change.content_base64),
-    change.blob,
-  );
+function contentOf(change: Extract<Change, { readonly action: 'put' }>, contents: SentContents): WantedContent {
+  const { content, content_base64, blob, part } = change;
+  const stored = part === undefined ? undefined : contents.get(part);
+  if (part !== undefined && stored === undefined) throw new Unreadable('part', NO_SUCH_PART);
+  return oneOf<WantedContent>('content', bytesOf(content), base64('content_base64', content_base64), blob, stored);
 }
 
 function oneOf<Value>(member: string, ...values: readonly (Value | undefined)[]): Value {
   const [value, ...others] = values.filter((candidate) => candidate !== undefined);
   if (value !== undefined && others.length === 0) return value;
-  const names = [member, `${member}_base64`, ...(values.length > 2 ? ['blob'] : [])].join(', ');
+  const names = [member, `${member}_base64`, ...(values.length > 2 ? ['blob', 'part'] : [])].join(', ');
   throw new Unreadable(member, `Expected exactly one of ${names}`);
 }
 

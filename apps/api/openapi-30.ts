@@ -5,12 +5,19 @@
  * names of an object's members, for which 3.0 has no keyword.
  */
 import { besideNull, isNode, listIn, type Node, rewritten } from './document-forms.ts';
+import { FORM_TYPE } from './openapi.ts';
 
 export function inOpenApi30(document: object): Node {
-  const whole = rewritten(document, (node) => node);
+  const whole = rewritten(document, withoutForms);
   const withoutChoices = rewritten(whole, (node) => withNullableCopy(whole, node));
   const tellable = rewritten(withoutChoices, (node) => withDiscriminator(whole, node));
   return { ...rewritten(tellable, inForms30), openapi: '3.0.3' };
+}
+
+/** ogen makes no client of a document with a form whose members may have any name. The JSON beside it stays. */
+function withoutForms(node: Node, key: string): Node {
+  const { [FORM_TYPE]: _, ...content } = node;
+  return key === 'content' ? content : node;
 }
 
 /** No keyword beside a reference can add null to what it refers to: that is written out. */

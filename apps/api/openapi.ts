@@ -11,6 +11,7 @@ import { IDEMPOTENCY_KEY_LENGTH_MAX } from './http/idempotency-key.ts';
 import { routerPath, slashedParameter } from './http/targets.ts';
 import type { Route } from './route.ts';
 import { ERROR } from './schemas/common.ts';
+import { JSON_PART } from './schemas/new-commits.ts';
 
 const PROBLEMS: Readonly<Record<number, string>> = {
   304: 'What the client has is current (If-None-Match)',
@@ -21,7 +22,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   404: 'Not found, or out of the sight of this token',
   408: 'The body took too long to arrive',
   409: 'The name is taken, or something else has changed since it was read',
-  413: 'The body is larger than 1 MiB, than 8 MiB where it changes refs, or than 64 KiB where no token is needed, or it holds too many values',
+  413: 'The body is larger than 1 MiB, than 8 MiB where it changes refs, or than 64 KiB where no token is needed, it holds too many values, or one of its parts is larger than 64 MiB',
   416: 'The range lies outside the file',
   422: 'The input does not fit, or a rule of the service refuses it',
   429: 'Too often, too many at the same time, or the rate of the token or its account is used up: try again after the seconds of Retry-After',
@@ -145,7 +146,9 @@ function override({ zodSchema: { _zod }, jsonSchema }: Written): void {
 /** The options of the generator for those routes. */
 export function swaggerOptions(version: string, routes: readonly Route[]): FastifyDynamicSwaggerOptions {
   const slashed = new Map(routes.map(({ path }) => [routerPath(path), slashedParameter(path)]));
-  const leavable = new Set(routes.filter(takesNoBodyToo).map(({ operationId }) => operationId));
+  const idsOf = (some: readonly Route[]) => new Set(some.map(({ operationId }) => operationId));
+  const leavable = idsOf(routes.filter(takesNoBodyToo));
+  const inParts = idsOf(routes.filter(({ parts }) => parts === true));
   const zodToJsonConfig = { override };
   const described = createJsonSchemaTransform({ zodToJsonConfig });
   const named = createJsonSchemaTransformObject({ zodToJsonConfig });
@@ -169,7 +172,11 @@ export function swaggerOptions(version: string, routes: readonly Route[]): Fasti
       return { ...documented, url: documented.url.replace(/\*$/, `:${slashed.get(documented.url) ?? ''}`) };
     },
     transformObject: (document) =>
-      inSharedForms(withRateHeaders(withOptionalBodies(withPlainNames(withoutUnused(named(document))), leavable))),
+      inSharedForms(
+        withRateHeaders(
+          withParts(withOptionalBodies(withPlainNames(withoutUnused(named(document))), leavable), inParts),
+        ),
+      ),
   };
 }
 
@@ -210,10 +217,36 @@ function takesNoBodyToo({ schemas }: Route): boolean {
 
 /** The generator requires every body, also one that a request of these operations may leave out. */
 function withOptionalBodies(document: Node, operations: ReadonlySet<string>): Node {
+  return withBodies(document, operations, (body) => ({ ...body, required: false }));
+}
+
+/** These operations take their JSON also as a part beside contents. Clients that know one form take the first. */
+function withParts(document: Node, operations: ReadonlySet<string>): Node {
+  return withBodies(document, operations, (body) => {
+    const content = isNode(body['content']) ? body['content'] : {};
+    return { ...body, content: { ...content, [FORM_TYPE]: IN_PARTS } };
+  });
+}
+
+export const FORM_TYPE = 'multipart/form-data';
+/**
+ * The JSON is bytes as well, and has no `encoding`: openapi-generator makes no model of a schema that only forms have,
+ * and then looks for it, and takes no encoding of what is no property.
+ */
+const IN_PARTS = {
+  schema: {
+    type: 'object',
+    description: `\`${JSON_PART}\` is the same JSON; each of the others is the content of the change that names it.`,
+    required: [JSON_PART],
+    additionalProperties: { type: 'string', format: 'binary' },
+  },
+};
+
+function withBodies(document: Node, operations: ReadonlySet<string>, change: (body: Node) => Node): Node {
   return rewritten(document, (node) => {
     const { operationId, requestBody } = node;
     if (typeof operationId !== 'string' || !operations.has(operationId) || !isNode(requestBody)) return node;
-    return { ...node, requestBody: { ...requestBody, required: false } };
+    return { ...node, requestBody: change(requestBody) };
   });
 }
 

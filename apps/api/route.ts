@@ -9,6 +9,7 @@ import { z } from 'zod';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { Grant } from '../../core/kernel/grants.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
+import type { StoredBlob } from '../../core/ports/new-contents.ts';
 import type { Requirement } from '../../core/use-cases/callers/permission.ts';
 import type { Principal } from '../../core/use-cases/callers/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
@@ -47,6 +48,8 @@ export interface AccountCall extends PublicCall {
 /** A request about a repository that its token sees. */
 export interface RepositoryCall extends AccountCall {
   readonly repository: FoundRepository;
+  /** What a request in parts sent beside its JSON; they are there until it is answered. */
+  readonly contents: ReadonlyMap<string, StoredBlob>;
 }
 
 export interface RouteFacts {
@@ -69,6 +72,8 @@ export interface RouteFacts {
    * larger than others, and names in `expected` what `If-Match` would.
    */
   readonly push?: true;
+  /** Takes its JSON also as the first part of `multipart/form-data`, before contents (apps/api/sent-parts.ts). */
+  readonly parts?: true;
   /** Served, but absent from the OpenAPI document. A GET of this kind changes state, so it has no HEAD. */
   readonly unlisted?: true;
   /** The schemas of successful answers by status; null for an answer without a body. */

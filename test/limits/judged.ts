@@ -209,6 +209,10 @@ export const LIMIT_TESTS: LimitTests = {
     'finds out of ${RESTORED_MOVES_COMPARED_MAX} moves whether they are forced, and takes further ones for it':
       'RESTORED_MOVES_COMPARED_MAX',
   },
+  'test/apps/api/sent-parts.test.ts': {
+    'has parts up to their number and size, and JSON up to its own, and no more':
+      'COMMIT_PARTS_MAX COMMIT_PART_BYTES_MAX',
+  },
   'test/apps/api/storage-buckets.test.ts': {
     'are verified so often in a span, and no more': 'BUCKET_CHECKS_OF_ACCOUNT_MAX BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS',
     'tell what is wrong with them whole up to the limit, and cut a longer text': 'BUCKET_FAULT_MESSAGE_LENGTH_MAX',
@@ -249,6 +253,9 @@ export const LIMIT_TESTS: LimitTests = {
     'of other accounts still find room when three accounts have taken all they may':
       'REQUESTS_AT_ONCE_ROOMY_MAX ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX',
     'is a change more for each 256 bytes of the name of a ref, which the log keeps': 'REF_CHANGE_NAME_BYTES',
+  },
+  'test/apps/front-door/form-parts.test.ts': {
+    'has heads up to their limit, and not one byte more': 'PART_HEAD_BYTES_MAX',
   },
   'test/apps/front-door/rates.test.ts': {
     'a rate counts as many keys as the limit, and forgets the one that was used longest ago for one more': 'KEYS_MAX',

@@ -12,6 +12,11 @@ const OVER_REST = 'test/scenarios/write-commits.test.ts';
 
 const UNFIT = { file: CHANGES, test: OF_TREE, red: 'that do not fit are refused, each with its number' };
 const MEMORY = { file: DECIDE, test: RACING };
+const PARTS = { file: 'apps/api/sent-parts.ts', test: 'test/apps/api/sent-parts.test.ts' };
+const CONTENTS = {
+  file: 'adapters/git/receiving/new-contents.ts',
+  test: 'test/adapters/git/receiving/new-contents.test.ts',
+};
 
 const MUTATIONS: readonly Mutation[] = [
   {
@@ -234,6 +239,71 @@ const MUTATIONS: readonly Mutation[] = [
     by: '',
     test: 'test/apps/api/create-tag.test.ts',
     red: 'leads to nothing that the caller could not fetch',
+  },
+  {
+    without: 'an end of the contents that wait on the disk',
+    text: '    await disk.contents?.remove();\n',
+    by: '',
+    ...PARTS,
+    red: 'that its client cuts anywhere leaves nothing',
+  },
+  {
+    without: 'a look at whether a change names a part',
+    text: "    if (!named.has(name)) throw unfit(partFault(name, 'No change names this part'));\n",
+    by: '',
+    ...PARTS,
+    red: 'is refused where its parts are not those that its changes name',
+  },
+  {
+    without: 'a bound on the size of a part',
+    text: 'if (sizeBytes > COMMIT_PART_BYTES_MAX) {',
+    by: 'if (sizeBytes < 0) {',
+    ...PARTS,
+    red: 'has parts up to their number and size',
+  },
+  {
+    without: 'the pace of a push for its parts',
+    text: 'openBody(raw, { idleMs: BODY_IDLE_MS, pace })',
+    by: 'openBody(raw, { idleMs: BODY_IDLE_MS })',
+    ...PARTS,
+    red: 'whose client sends more slowly than a push may',
+  },
+  {
+    without: 'the bytes of parts that came to no event',
+    text: 'disk.contents !== null && isRefused && raw.complete',
+    by: 'disk.contents !== null && raw.destroyed',
+    ...PARTS,
+    red: 'is read on after a refusal',
+  },
+  {
+    without: 'a look at its token when its parts have arrived',
+    text: 'if (caller === null || !isPermitted(caller)) return refuse(noLongerValid(principal));',
+    by: 'if (caller === null) return { principal, repository };',
+    ...PARTS,
+    file: 'core/use-cases/pushing/hold-contents.ts',
+    red: 'is decided for no token that was revoked while it arrived',
+  },
+  {
+    without: 'its contents in what a repeat is compared by',
+    text: '{ ...body, contents: digestible(contents) }',
+    by: 'body',
+    ...PARTS,
+    file: 'apps/api/handlers/commits.ts',
+    red: 'is a repeat only with the same contents',
+  },
+  {
+    without: 'a removal of the names of its contents on the disk',
+    text: '    await unlink(path);\n',
+    by: '',
+    ...CONTENTS,
+    red: 'have no names on the disk',
+  },
+  {
+    without: 'an end of the count of the bytes of a content that has arrived',
+    text: '      arriving.release();\n',
+    by: '',
+    ...CONTENTS,
+    red: 'count among the packs that arrive',
   },
 ];
 

@@ -1,5 +1,6 @@
 /** Commits that are written over REST on two real servers, as the real git sees them. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { beforeAll, describe, type TestContext, test } from 'vitest';
 import {
@@ -8,6 +9,7 @@ import {
   NEW_MESSAGE_BYTES_MAX,
 } from '../../apps/api/schemas/new-commits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
+import { leftovers } from '../support/leftovers.ts';
 import {
   type Account,
   api,
@@ -304,6 +306,42 @@ describe('A commit over REST', () => {
     }
     const clone = await cloned(context, url);
     assert.equal((await git(clone, ['rev-list', '--count', 'main'])).trim(), String(2 + written.length));
+  });
+
+  test('has large contents that come in parts, on either node, and a clone has every byte of them', async (context) => {
+    const { name, url, head } = await pushed(context);
+    const contents = [Buffer.from(randomBytes(6_000_000)), Buffer.alloc(0), Buffer.alloc(20_000_000, 'a')];
+    const paths = contents.map((_, n) => `parts/${n}`);
+    const bodyOf = (more: object): FormData => {
+      const form = new FormData();
+      const changes = [put('text', 'text'), ...paths.map((path) => ({ action: 'put', path, part: path }))];
+      form.append('commit', JSON.stringify({ branch: 'main', expected: 'any', message: 'Parts', changes, ...more }));
+      for (const [n, content] of contents.entries()) form.append(`parts/${n}`, new Blob([content]));
+      return form;
+    };
+    const send = async (node: Strata, more: object) => {
+      const answer = await fetch(`${node.url}/v1/repos/ada/${name}/commits`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${ada.token}` },
+        body: bodyOf(more),
+      });
+      return [answer.status, (await answer.json()) as Written & Tried] as const;
+    };
+    const [tried, { files }] = await send(nodes[0], { dry_run: true });
+    assert.deepEqual([tried, files.length], [200, 4]);
+    for (const [index, node] of nodes.entries()) {
+      const branch = `branch-${index}`;
+      const [status, { commit }] = await send(node, { branch, start: head });
+      assert.deepEqual([status, commit.parents], [201, [head]]);
+    }
+    const clone = await cloned(context, url);
+    for (const [n, content] of contents.entries()) {
+      const id = (await git(clone, ['hash-object', '--stdin'], content)).trim();
+      for (const branch of ['branch-0', 'branch-1']) {
+        assert.equal((await git(clone, ['rev-parse', `${branch}:parts/${n}`])).trim(), id);
+      }
+    }
+    for (const node of nodes) assert.deepEqual(await leftovers(node), []);
   });
 
   test('has a message, authors and changes up to their limits, and not one more', async (context) => {

@@ -74,10 +74,11 @@ export const COMMIT_ROUTES: readonly Route[] = [
     tag: 'Git data',
     summary: 'Write a commit',
     description:
-      'Writes, deletes and moves files on a branch, which may be new: one push of one commit. It is decided against `expected`, the head that the caller saw. 200 if nothing was to be changed, and for a dry run; 409 if the head, or what a change expects at its path, is another. The commit is not signed.',
+      'Writes, deletes and moves files on a branch, which may be new: one push of one commit. It is decided against `expected`, the head that the caller saw. 200 if nothing was to be changed, and for a dry run; 409 if the head, or what a change expects at its path, is another. The commit is not signed. Contents of up to 64 MiB are sent as `multipart/form-data`: this JSON is its first part, `commit`, and each of the others has the name that one change gives as its `part`.',
     method: 'POST',
     path: '/v1/repos/{username}/{name}/commits',
     push: true,
+    parts: true,
     grant: 'GIT_HTTP_WRITE',
     schemas: { params: REPOSITORY_PARAMS, body: NEW_COMMIT },
     answers: { 200: COMMIT_OUTCOME, 201: WRITTEN_COMMIT },
@@ -173,10 +174,10 @@ type NewCommit = z.output<typeof NEW_COMMIT>;
 
 function postCommit(call: RepositoryCall, { body }: { readonly body: NewCommit }): Promise<Outcome> {
   if (body.dry_run) return write(call, body, null);
-  const { context, repository } = call;
+  const { context, repository, contents } = call;
   return changedOnce(call, {
     operation: 'writeCommit',
-    asked: body,
+    asked: contents.size === 0 ? body : { ...body, contents: digestible(contents) },
     change: (key) => write(call, body, key),
     async repeat(used): Promise<Outcome> {
       const written = await readWritten(context, repository, used);
@@ -185,10 +186,15 @@ function postCommit(call: RepositoryCall, { body }: { readonly body: NewCommit }
   });
 }
 
+/** The parts may come in another order with a repeat. */
+function digestible(contents: RepositoryCall['contents']): readonly string[] {
+  return [...contents].map(([name, { id }]) => `${id} ${name}`).toSorted();
+}
+
 async function write(call: RepositoryCall, body: NewCommit, key: PushKey | null): Promise<Outcome> {
-  const { context, principal, repository, origin, signal } = call;
+  const { context, principal, repository, contents, origin, signal } = call;
   const { branch, expected, start = null, message } = body;
-  const changes = changesOf(body.changes);
+  const changes = changesOf(body.changes, contents);
   if ('faults' in changes) return problem(422, changes.faults);
   const refChanges = refChangesOf(branchRef(branch));
   const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes: false });

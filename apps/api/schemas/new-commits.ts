@@ -1,7 +1,7 @@
 /** Commits that are written over the API, on the wire. */
 import { z } from 'zod';
 import { utf8Length } from '../../../core/git/utf8.ts';
-import { KIB } from '../../../core/kernel/byte-units.ts';
+import { KIB, MIB } from '../../../core/kernel/byte-units.ts';
 import { OBJECT_ID_PATTERN, type ObjectId, parseObjectId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import { REF_NAME_BYTES_MAX, TREE_PATH_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { CHANGED_COMMIT, COMMIT } from './commits.ts';
@@ -11,6 +11,11 @@ import { OBJECT_ID } from './undo.ts';
 
 /** Changes of one commit. */
 export const COMMIT_CHANGES_MAX = 10_000;
+/** Contents of one commit that are sent in parts of their own, and the size of each. */
+export const COMMIT_PARTS_MAX = 1_000;
+export const COMMIT_PART_BYTES_MAX = 64 * MIB;
+/** The part that has the JSON of such a commit. */
+export const JSON_PART = 'commit';
 /** The message of a commit, or of an annotated tag. */
 export const NEW_MESSAGE_BYTES_MAX = 64 * KIB;
 /** UTF-16 code units of the name and of the address of an author. */
@@ -74,6 +79,14 @@ const CHANGE = z.discriminatedUnion('action', [
       content: z.string().optional(),
       content_base64: z.string().optional(),
       blob: OBJECT.optional().meta({ description: 'A blob that a ref of the repository reaches.' }),
+      part: z
+        .string()
+        .regex(
+          new RegExp('^[^"\\\\%\\u0000-\\u001f\\u007f-\\u009f]+$'),
+          'Expected a name without quotes, \\, % or control characters',
+        )
+        .optional()
+        .meta({ description: 'The name of the part that has the content, of a request in parts.' }),
     })
     .meta({ id: 'PutFile' }),
   z.strictObject({ action: z.literal('delete'), ...ofPath }).meta({ id: 'DeletePath' }),

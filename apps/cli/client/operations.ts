@@ -807,6 +807,8 @@ export interface PutFile {
   readonly content_base64?: string;
   /** A blob that a ref of the repository reaches. */
   readonly blob?: string;
+  /** The name of the part that has the content, of a request in parts. */
+  readonly part?: string;
 }
 
 export interface RefusedExchangeList {

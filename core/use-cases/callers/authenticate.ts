@@ -16,6 +16,7 @@ import { type Account, sessionEpochOf } from '../../account/state.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type AccessTokenId, type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import { type MaybePromise, whenReady } from '../../kernel/maybe-promise.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
 import type { Ids } from '../../ports/clock.ts';
 import type { Context, Guarding } from '../../runtime/execute.ts';
 import type {
@@ -162,55 +163,37 @@ export function guardedBy(
   principal: Principal,
   stillAllowed: (principal: Principal) => boolean,
 ): Guarding {
-  switch (principal.kind) {
-    case 'access-token':
-      return guardedByToken(context, principal, stillAllowed, principalOfToken);
-    case 'exchanged-token':
-      return guardedByToken(context, principal, stillAllowed, principalOfExchanged);
-    case 'session':
-      return guardedBySession(context, principal, stillAllowed);
-  }
+  let first = true;
+  return async () => {
+    const now = first ? unlessEnded(context, principal) : await readAgain(context, principal);
+    first = false;
+    if (now === null || !stillAllowed(now)) return { refused: noLongerValid(principal) };
+    return { guards: now.kind === 'session' ? [now.guard] : now.guards };
+  };
 }
 
-/** `readAgain` returns the token's principal at present. */
-function guardedByToken<Caller extends TokenPrincipal>(
+export function noLongerValid({ kind }: Principal): Refusal {
+  return { code: kind === 'session' ? 'session-no-longer-valid' : 'token-no-longer-valid' };
+}
+
+/** Expiry appends no event, so no guard can detect it: the time is checked here. */
+function unlessEnded(context: Pick<Context, 'clock'>, principal: Principal): Principal | null {
+  return principal.kind === 'session' ? principal : unlessExpired(context, principal);
+}
+
+/** Returns the principal of the same token or session at present; null if that is not valid any more. */
+export async function readAgain(
   context: Context & { readonly digest: Digest },
-  principal: Caller,
-  stillAllowed: (principal: Principal) => boolean,
-  readAgain: (
-    context: Context & { readonly digest: Digest },
-    id: AccessTokenId,
-    hash: string,
-  ) => MaybePromise<Caller | null>,
-): Guarding {
-  const { account, tokenId, token } = principal;
-  let first = true;
-  return async () => {
-    if (!first) {
-      await context.entities.reload(accessTokens, tokenId);
-      await context.entities.reload(accounts, account);
-    }
-    // Expiry appends no event, so no guard can detect it: the time is checked here.
-    const now = first ? unlessExpired(context, principal) : await readAgain(context, tokenId, token.secretHash);
-    first = false;
-    if (now === null || !stillAllowed(now)) return { refused: { code: 'token-no-longer-valid' } };
-    return { guards: now.guards };
-  };
-}
-
-function guardedBySession(
-  context: Context,
-  principal: SessionPrincipal,
-  stillAllowed: (principal: Principal) => boolean,
-): Guarding {
-  let first = true;
-  return async () => {
-    if (!first) await context.entities.reload(accounts, principal.account);
-    const person = first ? ({ status: 'open', principal } as const) : await identifyPerson(context, principal);
-    first = false;
-    if (person?.status !== 'open' || !stillAllowed(person.principal)) {
-      return { refused: { code: 'session-no-longer-valid' } };
-    }
-    return { guards: [person.principal.guard] };
-  };
+  principal: Principal,
+): Promise<Principal | null> {
+  await context.entities.reload(accounts, principal.account);
+  if (principal.kind === 'session') {
+    const person = await identifyPerson(context, principal);
+    return person?.status === 'open' ? person.principal : null;
+  }
+  const { kind, tokenId, token } = principal;
+  await context.entities.reload(accessTokens, tokenId);
+  return kind === 'access-token'
+    ? principalOfToken(context, tokenId, token.secretHash)
+    : principalOfExchanged(context, tokenId, token.secretHash);
 }

@@ -221,7 +221,7 @@ async function receiving<Result>(
 }
 
 /** What lies in a bucket of the user counts against no quota of storage. */
-function quotasOf({ quotas, repository }: Push): PlanQuotas {
+export function quotasOf({ quotas, repository }: Pick<Push, 'quotas' | 'repository'>): PlanQuotas {
   return repository.owned.storageBucketId === null ? quotas : { ...quotas, storage_bytes: null };
 }
 

@@ -12,7 +12,7 @@ import { type ApiFixture, createApiFixture, type TestToken } from '../../support
 import { withoutChanges } from '../../support/no-history.ts';
 
 interface Media {
-  readonly schema: { readonly $ref?: string };
+  readonly schema: { readonly $ref?: string; readonly description?: string };
 }
 
 interface Operation {
@@ -314,8 +314,9 @@ describe('the OpenAPI document', () => {
         return resolved(document.components.schemas[part.$ref.replace('#/components/schemas/', '')]);
       });
     for (const { operation } of operations()) {
+      const json = operation.requestBody?.content['application/json'] ?? {};
       // A condition that holds for no body is no object of its own.
-      const body = JSON.parse(JSON.stringify(operation.requestBody ?? {}), (key, value) => (key === 'not' ? 0 : value));
+      const body = JSON.parse(JSON.stringify(json), (key, value) => (key === 'not' ? 0 : value));
       assert.ok(
         closed(resolved(body)).every((one) => one === true),
         operation.operationId,
@@ -532,6 +533,22 @@ describe('the OpenAPI document', () => {
       assert.equal(answer.statusCode, 409, answer.body);
       assertFits(operation, answer);
     }
+  });
+
+  test('says that a commit may come in parts, and puts its JSON first', () => {
+    const operation = document.paths['/v1/repos/{username}/{name}/commits']?.['post'];
+    const { content } = operation?.requestBody ?? assert.fail('It takes no body');
+    assert.deepEqual(Object.keys(content), ['application/json', 'multipart/form-data']);
+    const { schema } = content['multipart/form-data'] ?? {};
+    const additionalProperties = { type: 'string', format: 'binary' };
+    assert.deepEqual(
+      { ...schema, description: '' },
+      {
+        ...{ type: 'object', description: '', required: ['commit'], additionalProperties },
+      },
+    );
+    const in30 = document30.paths['/v1/repos/{username}/{name}/commits']?.['post']?.requestBody;
+    assert.deepEqual(Object.keys(in30?.content ?? {}), ['application/json']);
   });
 
   test('describes why a tag was not made', async () => {

@@ -1,8 +1,8 @@
 /** Changes of refs over REST: each is a push. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
-import { PUSH_BODY_BYTES_MAX } from '../../../apps/api/app.ts';
 import { PUSH_BODY_VALUES_MAX } from '../../../apps/api/http/json-body.ts';
+import { PUSH_BODY_BYTES_MAX } from '../../../apps/api/limits.ts';
 import { REF_UPDATES_MAX } from '../../../apps/api/schemas/refs.ts';
 import { ACCOUNT_REF_CHANGES_PER_HOUR_MAX } from '../../../apps/front-door/callers.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
