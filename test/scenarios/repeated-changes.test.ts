@@ -47,10 +47,10 @@ async function post(node: Strata, ada: Account, path: string, body: object): Pro
     method: 'POST',
     headers: {
       Authorization: `Bearer ${ada.token}`,
-      'Content-Type': 'application/json',
+      ...(body instanceof FormData ? {} : { 'Content-Type': 'application/json' }),
       'Idempotency-Key': '"one change"',
     },
-    body: JSON.stringify(body),
+    body: body instanceof FormData ? body : JSON.stringify(body),
   });
   const repeated = response.headers.get('idempotent-replayed') === 'true';
   return { status: response.status, repeated, body: (await response.json()) as Answer['body'] };
@@ -64,6 +64,14 @@ const COMMIT = {
   ...{ branch: 'main', expected: 'any', message: 'One change' },
   changes: [{ action: 'put', path: 'file', content: 'text' }],
 };
+
+/** A commit whose content comes in a part of its own. */
+function commitInParts(): FormData {
+  const form = new FormData();
+  form.append('commit', JSON.stringify({ ...COMMIT, changes: [{ action: 'put', path: 'file', part: 'large' }] }));
+  form.append('large', new Blob([new Uint8Array(2_000_000)]));
+  return form;
+}
 
 describe('A change with an Idempotency-Key', () => {
   const ending = suiteEnding();
@@ -116,20 +124,22 @@ describe('A change with an Idempotency-Key', () => {
     });
   }
 
-  for (const [point, made] of [
-    ['push-layer-stored', false],
-    ['push-appended', true],
+  for (const [point, made, what, body] of [
+    ['push-layer-stored', false, 'commit', COMMIT],
+    ['push-appended', true, 'commit', COMMIT],
+    ['push-pack-received', false, 'commit in parts', commitInParts()],
+    ['push-appended', true, 'commit in parts', commitInParts()],
   ] as const) {
-    test(`that a server was killed in at ${point} is one commit, on whichever node it is repeated`, async (context) => {
-      const name = `commit-${point}`;
+    test(`that a server was killed in at ${point} is one ${what}, on whichever node it is repeated`, async (context) => {
+      const name = `${what.replaceAll(' ', '-')}-${point}`;
       const { work, head, events } = await pushed(context, name);
       first = await first.restart({ STRATA_FAILPOINT: point });
-      await assert.rejects(post(first, ada, `${name}/commits`, COMMIT));
+      await assert.rejects(post(first, ada, `${name}/commits`, body));
       await first.exited();
-      const answer = await post(second, ada, `${name}/commits`, COMMIT);
+      const answer = await post(second, ada, `${name}/commits`, body);
       assert.deepEqual([answer.status, answer.repeated], [201, made], JSON.stringify(answer.body));
       first = await first.restart({ STRATA_FAILPOINT: '' });
-      assert.deepEqual(await post(first, ada, `${name}/commits`, COMMIT), { ...answer, repeated: true });
+      assert.deepEqual(await post(first, ada, `${name}/commits`, body), { ...answer, repeated: true });
       assert.deepEqual(await events(), [answer.body.event_id]);
       await git(work, ['fetch', '--quiet', gitUrl(first, ada, name), 'main']);
       assert.equal(await git(work, ['rev-list', `${head}..FETCH_HEAD`]), `${answer.body.after}\n`);
