@@ -1,6 +1,6 @@
 /** Every subcommand of the command line, in both forms of its output, run by the oldest Node against a server. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -269,8 +269,37 @@ describe('The command line', () => {
     await fails(2, /is not in the current folder/, commit('--branch', 'main', '../other'), at);
     await fails(1, /cannot be read: ENOENT/, commit('--branch', 'main', 'none'), at);
     await fails(2, /There is nothing to commit/, commit('--branch', 'main'), at);
-    await writeFile(path.join(folder, 'large'), Buffer.alloc(6 * 1024 * 1024 + 1));
-    await fails(1, /too large for one request/, commit('--branch', 'main', 'large'), at);
+  });
+
+  test('commit sends large files beside small ones, up to 64 MiB each', async () => {
+    const url = await createRepository(strata, ada, 'large-files');
+    const folder = path.join(cli.home, 'work', 'large');
+    const at = { cwd: folder };
+    const commit = (...more: readonly string[]) => [
+      ...['commit', 'large-files', '--branch', 'main', '--message', 'Large files', ...more],
+    ];
+    const files = new Map([
+      ['a/film "1"', randomBytes(3_000_000)],
+      ['a/small', Buffer.from('small\n')],
+      ['largest', Buffer.alloc(64 * 1024 * 1024, 'text')],
+    ]);
+    await mkdir(path.join(folder, 'a'), { recursive: true });
+    for (const [name, bytes] of files) await writeFile(path.join(folder, name), bytes, { mode: 0o755 });
+    await text(commit('a', 'largest', './largest'), at);
+    const clone = path.join(await tempDir(ending), 'clone.git');
+    await git(cli.home, ['clone', '--quiet', '--bare', url, clone]);
+    for (const [name, bytes] of files) {
+      const id = (await git(clone, ['hash-object', '--stdin'], bytes)).trim();
+      assert.equal(
+        await git(clone, ['ls-tree', 'main', '--format=%(objectmode) %(objectname)', name]),
+        `100755 ${id}\n`,
+      );
+    }
+    await writeFile(path.join(folder, 'larger'), Buffer.alloc(64 * 1024 * 1024 + 1));
+    await fails(1, / larger is larger than 64 MiB/, commit('larger'), at);
+    const fillers = Array.from({ length: 7 }, (_, n) => `small-${n}`);
+    for (const name of fillers) await writeFile(path.join(folder, name), Buffer.alloc(1024 * 1024));
+    await fails(1, /too large for one request/, commit(...fillers), at);
   });
 
   test('tag create makes tags without a clone', async () => {

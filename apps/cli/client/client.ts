@@ -6,6 +6,7 @@
  * nothing was sent, and an identity token never (repeating.ts).
  */
 import { type AccessToken, type ErrorBody, OPERATIONS, type Operations } from './operations.ts';
+import { bodyInParts, type Part, type StreamedBody } from './parts.ts';
 import type { Environment } from './proxy.ts';
 import { GATEWAY_STATUSES, retryAfter, sendRepeatedly, withWholeBody } from './repeating.ts';
 import {
@@ -35,16 +36,20 @@ export interface ClientOptions {
 type Given<Part, Name extends string> = Part extends undefined ? object : { readonly [Key in Name]: Part };
 type GivenQuery<Part> = Part extends undefined ? object : { readonly query?: Part };
 /** The brackets keep together a body that is one of several shapes. */
-type GivenBody<Part> = [Part] extends [undefined] ? object : { readonly body: Exclude<Part, undefined> };
+type GivenBody<Body> = [Body] extends [undefined] ? object : { readonly body: Exclude<Body, undefined> };
+/** Contents that the changes of a commit name. */
+type GivenParts<Id> = Id extends 'writeCommit' ? { readonly parts?: readonly Part[] } : object;
 export type CallInput<Id extends keyof Operations> = Given<Operations[Id]['path'], 'path'> &
   GivenQuery<Operations[Id]['query']> &
-  GivenBody<Operations[Id]['body']>;
+  GivenBody<Operations[Id]['body']> &
+  GivenParts<Id>;
 
 export interface RawRequest {
   readonly method: string;
   /** Below `baseUrl`, beginning with a slash; with its query. */
   readonly target: string;
-  readonly body?: string | null;
+  /** A text is JSON. */
+  readonly body?: string | StreamedBody | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -119,7 +124,7 @@ export function createClient(options: ClientOptions): Client {
       headers: {
         'user-agent': options.userAgent ?? 'strata-client',
         ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
-        ...(request.body == null ? {} : { 'content-type': 'application/json' }),
+        ...(request.body == null ? {} : { 'content-type': contentTypeOf(request.body) }),
         ...request.headers,
       },
       body: request.body ?? null,
@@ -176,6 +181,11 @@ interface AnyInput {
   readonly path?: object;
   readonly query?: object;
   readonly body?: unknown;
+  readonly parts?: readonly Part[];
+}
+
+function contentTypeOf(body: string | StreamedBody): string {
+  return typeof body === 'string' ? 'application/json' : body.contentType;
 }
 
 function requestOf(id: keyof Operations, input: AnyInput): RawRequest {
@@ -194,7 +204,9 @@ function requestOf(id: keyof Operations, input: AnyInput): RawRequest {
     if (value !== undefined) query.set(name, String(value));
   }
   const target = query.size === 0 ? filled : `${filled}?${query.toString()}`;
-  return { method, target, body: input.body === undefined ? null : JSON.stringify(input.body) };
+  const { body, parts = [] } = input;
+  const json = body === undefined ? null : JSON.stringify(body);
+  return { method, target, body: json === null || parts.length === 0 ? json : bodyInParts(json, parts) };
 }
 
 function withoutSecrets(target: string): string {

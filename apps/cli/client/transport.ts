@@ -3,10 +3,13 @@
  * no proxy.
  *
  * Invariants: a redirect is never followed, so that a token reaches no host but the one it was given for; through a
- * proxy it travels inside TLS where the service has TLS. A body that is read into memory has a largest size.
+ * proxy it travels inside TLS where the service has TLS. A body that is read into memory has a largest size. The error
+ * of a body that cannot be read while it is sent is thrown unchanged.
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import type { StreamedBody } from './parts.ts';
 import { type Environment, proxyFor, proxyHeaders } from './proxy.ts';
 
 /** What an answer may have in memory. A body beyond it is an error. */
@@ -18,7 +21,7 @@ export interface WireRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
+  readonly body: string | StreamedBody | null;
 }
 
 export interface WireAnswer {
@@ -73,6 +76,7 @@ export function createTransport(environment: Environment): Transport {
         body: bytesOf(answer, request.method),
       };
     } catch (error) {
+      if (error instanceof BodyUnread) throw error.cause;
       const message = `${url.origin} cannot be reached: ${reasonOf(error)}`;
       throw new UnreachableError(message, { cause: error, method: request.method });
     }
@@ -150,14 +154,29 @@ async function tunnel(url: URL, proxy: URL): Promise<Socket> {
   });
 }
 
-function answerTo(request: ClientRequest, body: string | null): Promise<IncomingMessage> {
+function answerTo(request: ClientRequest, body: WireRequest['body']): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.setTimeout(SILENCE_MS_MAX, () => request.destroy(silence('no answer within two minutes')));
-    request.once('error', reject);
+    request.on('error', reject);
     request.once('response', resolve);
     if (body === null) request.end();
-    else request.setHeader('content-length', Buffer.byteLength(body)).end(body);
+    else if (typeof body === 'string') request.setHeader('content-length', Buffer.byteLength(body)).end(body);
+    // After an answer that came before everything was sent, its failure counts no more.
+    else pipeline(readable(body), request.setHeader('content-length', body.sizeBytes)).catch(reject);
   });
+}
+
+/** The body of a request cannot be read. */
+class BodyUnread extends Error {
+  override readonly name = 'BodyUnread';
+}
+
+async function* readable({ bytes }: StreamedBody): AsyncGenerator<Uint8Array> {
+  try {
+    yield* bytes();
+  } catch (cause) {
+    throw new BodyUnread('The body cannot be read', { cause });
+  }
 }
 
 function silence(message: string): Error {

@@ -5,10 +5,12 @@
  * unchanged. What git keeps for itself is not sent. A branch changes only from what it was when the command looked, or
  * from what its user named.
  */
+import { createReadStream } from 'node:fs';
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { ApiError } from '../client/client.ts';
 import type { Operations, TriedCommit } from '../client/operations.ts';
+import type { Part } from '../client/parts.ts';
 import type { Context, Given } from '../session/context.ts';
 import { codeOf, Failure, usageFailure } from '../session/failure.ts';
 import { type Session, signedIn } from '../session/host.ts';
@@ -32,7 +34,7 @@ const FILES: readonly Column<ChangedFile>[] = [
 ];
 
 export async function commit(context: Context, given: Given): Promise<void> {
-  const changes = await changesOf(context.folder, given.several('path'), given.list('delete') ?? []);
+  const { changes, parts } = await changesOf(context.folder, given.several('path'), given.list('delete') ?? []);
   if (changes.length === 0) throw usageFailure('There is nothing to commit', 'Name files or folders, or --delete PATH');
   const session = await signedIn(context);
   const repository = await repositoryNamed(context, session, given.argument('repository'));
@@ -47,7 +49,7 @@ export async function commit(context: Context, given: Given): Promise<void> {
     ...givenOnly({ start }),
   };
   const textOf = (answer: Written) => outcomeText(context, repository, answer);
-  await show(context, 'writeCommit', { path: repository, body }, textOf, session);
+  await show(context, 'writeCommit', { path: repository, body, parts }, textOf, session);
 }
 
 function outcomeText({ terminal }: Context, { username, name }: RepositoryName, answer: Written): string {
@@ -79,15 +81,24 @@ async function headOf(
   throw new Failure(1, `There is no branch ${branch}`, 'Give --start REF, where it is to begin');
 }
 
+const MIB = 1024 * 1024;
 /** The service takes 8 MiB of JSON, in which each three bytes are four. */
-const FILES_BYTES_MAX = 6 * 1024 * 1024;
+const FILES_BYTES_MAX = 6 * MIB;
+/** A larger file is sent in a part of its own, while it is read. */
+const FILE_IN_JSON_BYTES_MAX = MIB;
+/** What the service takes in parts. */
+const PARTS_MAX = 1_000;
+const PART_BYTES_MAX = 64 * MIB;
 
-async function changesOf(
-  folder: string,
-  written: readonly string[],
-  deleted: readonly string[],
-): Promise<readonly Change[]> {
+interface Changes {
+  readonly changes: readonly Change[];
+  /** The contents of large files. */
+  readonly parts: readonly Part[];
+}
+
+async function changesOf(folder: string, written: readonly string[], deleted: readonly string[]): Promise<Changes> {
   const changes = new Map<string, Change>();
+  const parts = new Map<string, Part>();
   let leftBytes = FILES_BYTES_MAX;
   const add = async (place: string): Promise<void> => {
     const { kind, mode, sizeBytes } = await kindOf(place);
@@ -95,10 +106,18 @@ async function changesOf(
       for (const name of (await readdir(place)).sort()) if (name !== '.git') await add(path.join(place, name));
       return;
     }
-    leftBytes -= sizeBytes;
-    if (leftBytes < 0) throw new Failure(1, 'The files are too large for one request', 'Push them with git');
-    const bytes = kind === 'link' ? await readlink(place, { encoding: 'buffer' }) : await readFile(place);
     const inside = insideOf(folder, place);
+    if (sizeBytes > PART_BYTES_MAX) throw tooLarge(`${inside} is larger than 64 MiB`);
+    if (sizeBytes > FILE_IN_JSON_BYTES_MAX) {
+      const part = parts.get(inside)?.name ?? `file ${parts.size + 1}`;
+      parts.set(inside, { name: part, sizeBytes, bytes: () => bytesOf(place, sizeBytes) });
+      if (parts.size > PARTS_MAX) throw tooLarge(`More than ${PARTS_MAX} files are larger than 1 MiB`);
+      changes.set(inside, { action: 'put', path: inside, mode, part });
+      return;
+    }
+    leftBytes -= sizeBytes;
+    if (leftBytes < 0) throw tooLarge('The files are too large for one request');
+    const bytes = kind === 'link' ? await readlink(place, { encoding: 'buffer' }) : await readFile(place);
     changes.set(inside, { action: 'put', path: inside, mode, content_base64: bytes.toString('base64') });
   };
   for (const text of written) {
@@ -110,7 +129,27 @@ async function changesOf(
     const inside = insideOf(folder, path.resolve(folder, text));
     changes.set(`delete ${inside}`, { action: 'delete', path: inside });
   }
-  return [...changes.values()];
+  return { changes: [...changes.values()], parts: [...parts.values()] };
+}
+
+function tooLarge(message: string): Failure {
+  return new Failure(1, message, 'Push them with git');
+}
+
+/** Yields the bytes of a file, which the service is to be told the number of before. */
+async function* bytesOf(place: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  let readBytes = 0;
+  const stream: AsyncIterable<Buffer> = createReadStream(place, { highWaterMark: MIB });
+  try {
+    for await (const chunk of stream) {
+      readBytes += chunk.length;
+      if (readBytes > sizeBytes) break;
+      yield chunk;
+    }
+  } catch (error) {
+    throw new Failure(1, `${place} cannot be read: ${codeOf(error)}`);
+  }
+  if (readBytes !== sizeBytes) throw new Failure(1, `${place} was changed while it was sent`);
 }
 
 /** Returns the path below the folder, with slashes. */

@@ -28,7 +28,7 @@ export const COMMIT_COMMANDS: readonly CommandDefinition[] = [
       { name: 'dry-run', kind: 'flag', description: 'only print what would change' },
     ],
     notes: [
-      'A file has the path in the repository that it has below the current folder. Needs the grant GIT_HTTP_WRITE, and API_COMMITS_READ unless --expected is given.',
+      'A file has the path in the repository that it has below the current folder, and at most 64 MiB. Needs the grant GIT_HTTP_WRITE, and API_COMMITS_READ unless --expected is given.',
     ],
     examples: [
       "strata commit engine --branch main --message 'Update the site' site --delete site/old.html",

@@ -261,6 +261,38 @@ describe('the client', () => {
     await assert.rejects(readText(endless(), 4096), /larger than 4096 bytes/);
   });
 
+  test('sends contents in parts with their size, and ends with the error of one that cannot be read', async (context) => {
+    const chunks: Buffer[] = [];
+    const { url, requests } = await serve(context, (request, response) => {
+      request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
+      request.on('end', () => response.writeHead(201).end('{}'));
+    });
+    const large = Buffer.alloc(300_000, 'large\r\n');
+    async function* inPieces() {
+      for (let at = 0; at < large.length; at += 70_000) yield large.subarray(at, at + 70_000);
+    }
+    async function* broken() {
+      yield large;
+      throw new Error('The file was changed');
+    }
+    const commit = (bytes: () => AsyncIterable<Uint8Array>) => {
+      const parts = [{ name: 'file 1', sizeBytes: large.length, bytes }];
+      const changes = [{ action: 'put', path: 'ä', part: 'file 1' }] as const;
+      const body = { branch: 'main', expected: 'any', message: 'x', changes };
+      return clientOf(url).call('writeCommit', { path: { username: 'ada', name: 'x' }, body, parts });
+    };
+    await commit(inPieces);
+    const { 'content-type': type = '', 'content-length': sizeBytes } = requests[0]?.headers ?? {};
+    const body = Buffer.concat(chunks);
+    assert.equal(sizeBytes, String(body.length));
+    const form = await new Response(body, { headers: { 'content-type': type } }).formData();
+    const [json, content] = [form.get('commit'), form.get('file 1')];
+    assert.ok(typeof json === 'string' && content instanceof Blob);
+    assert.match(json, /"path":"ä","part":"file 1"/);
+    assert.deepEqual(Buffer.from(await content.arrayBuffer()), large);
+    await assert.rejects(commit(broken), new Error('The file was changed'));
+  });
+
   test('goes through the proxy that the environment names, with its user and password', async (context) => {
     const service = await serve(context, (_request, response) => response.end('{}'));
     const proxy = await serve(context, (_request, response) => response.end('{"by":"proxy"}'));
