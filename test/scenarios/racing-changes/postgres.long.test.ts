@@ -1,0 +1,3 @@
+import { racingChangesOn } from './scenario.ts';
+
+racingChangesOn('postgres');
