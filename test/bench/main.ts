@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { benchAudit, renderAuditBench } from './audit.ts';
 import { benchCommandLine, renderCommandLineBench } from './command-line.ts';
-import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
+import { type CommitChain, NOTE, prepareCommitChain } from './commit-chain.ts';
 import { benchGrowth, renderGrowthBench } from './growth.ts';
 import { benchLogs, renderLogBench } from './log.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
@@ -42,7 +42,6 @@ import { benchWebhooks, renderWebhookBench } from './webhooks.ts';
 
 /** The number of small pushes prepared in advance; when they run out, they start again in a new repository. */
 const CHAIN_COMMITS_PER_SECOND = 150;
-const CHAIN_COMMITS_MAX = 1_500;
 /** How far the ratio of a server compared with itself may be from 1. */
 const SELF_CHECK_TOLERANCE = 1.25;
 
@@ -194,7 +193,7 @@ async function prepareContext(options: BenchOptions, workFolder: string): Promis
       : 'Unpacking the bundle',
   );
   const project = await prepareProject(workFolder, options.bundle);
-  const chainLength = Math.min(CHAIN_COMMITS_MAX, Math.ceil(options.seconds * CHAIN_COMMITS_PER_SECOND));
+  const chainLength = Math.ceil(options.seconds * CHAIN_COMMITS_PER_SECOND);
   let chain: Promise<CommitChain> | null = null;
   return {
     project,
@@ -202,8 +201,8 @@ async function prepareContext(options: BenchOptions, workFolder: string): Promis
     secondsPerRound: options.seconds,
     rounds: options.rounds,
     commitChain() {
-      if (chain === null) say(`Preparing ${chainLength} small pushes`);
-      chain ??= prepareCommitChain(workFolder, project, chainLength);
+      if (chain === null) say('Preparing small pushes');
+      chain ??= prepareCommitChain(path.join(workFolder, 'chain.git'), project, NOTE, chainLength);
       return chain;
     },
   };

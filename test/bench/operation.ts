@@ -5,8 +5,11 @@
  */
 import type { Answer } from './wire.ts';
 
-/** `flush`: status 200 and a flush as the last packet. `report`: status 200 and a push report without a refusal. */
-export type Check = 'flush' | 'report' | 'ok';
+/**
+ * `flush`: status 200 and a flush as the last packet. `report`: status 200 and a push report without a refusal. `ok`:
+ * status 200. `created`: status 201.
+ */
+export type Check = 'flush' | 'report' | 'ok' | 'created';
 
 export interface Exchange {
   readonly parts: readonly Uint8Array[];
@@ -27,7 +30,7 @@ export interface Workload {
 /** Returns null for a correct answer, or what is wrong with it. */
 export function faultOf(check: Check, answer: Answer): string | null {
   const excerpt = answer.body?.toString('latin1', 0, 400) ?? '';
-  if (answer.status !== 200) return `status ${answer.status} ${excerpt}`;
+  if (answer.status !== (check === 'created' ? 201 : 200)) return `status ${answer.status} ${excerpt}`;
   if (check === 'flush' && answer.tail !== '0000') return `an answer that ends in ${JSON.stringify(answer.tail)}`;
   if (check === 'report') {
     const report = answer.body?.toString('latin1') ?? '';

@@ -1,5 +1,6 @@
 /**
- * The repository that every scenario uses: a bundle of a real one, or a generated one of comparable shape.
+ * The repository that the scenarios use: a bundle of a real one, or a generated one of comparable shape; and one of
+ * many files.
  *
  * Invariants: it has only branches and tags, an existing default branch, one pack and packed refs, like a well-kept
  * server's; and it is the same for every side.
@@ -7,6 +8,7 @@
 import path from 'node:path';
 import { createGeneratedHistory } from './generated-history.ts';
 import { git, gitLines, gitText } from './git.ts';
+import { createLongHistory } from './long-history.ts';
 
 export interface Project {
   /** A bare repository; never written to. */
@@ -41,13 +43,26 @@ export async function prepareProject(workFolder: string, bundle: string | null):
   await git(['symbolic-ref', 'HEAD', `refs/heads/${defaultBranch}`], { cwd: folder });
   // fast-import's own deltas are poor, so a generated repository is repacked; a real one keeps its deltas from many
   // repacks.
-  const again = bundle === null ? ['-f', '--window=3'] : [];
-  await git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index', ...again], { cwd: folder });
-  await git(['pack-refs', '--all'], { cwd: folder });
-  return describe(folder, defaultBranch, bundle);
+  await pack(folder, bundle === null ? ['-f', '--window=3'] : []);
+  const origin = bundle === null ? 'a generated repository' : `the bundle ${path.basename(bundle)}`;
+  return describe(folder, defaultBranch, origin);
 }
 
-async function describe(folder: string, defaultBranch: string, bundle: string | null): Promise<Project> {
+/** Prepares a repository whose one commit has this many files, in folders of folders. */
+export async function prepareManyFiles(workFolder: string, files: number): Promise<Project> {
+  const folder = path.join(workFolder, 'many-files.git');
+  await git(['init', '--quiet', '--bare', '--initial-branch=main', folder]);
+  await git(['fast-import', '--quiet', '--done'], { cwd: folder, input: createLongHistory({ commits: 1, files }) });
+  await pack(folder, []);
+  return describe(folder, 'main', `${files.toLocaleString('en-US')} generated files`);
+}
+
+async function pack(folder: string, options: readonly string[]): Promise<void> {
+  await git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index', ...options], { cwd: folder });
+  await git(['pack-refs', '--all'], { cwd: folder });
+}
+
+async function describe(folder: string, defaultBranch: string, origin: string): Promise<Project> {
   const refCount = (await gitLines(['for-each-ref'], { cwd: folder })).length;
   const commitCount = Number(await gitText(['rev-list', '--all', '--count'], { cwd: folder }));
   const packs = await gitLines(['count-objects', '-v'], { cwd: folder });
@@ -59,7 +74,6 @@ async function describe(folder: string, defaultBranch: string, bundle: string | 
   });
   const file = files.find(({ name }) => /^readme/i.test(name)) ?? files.find(({ size }) => size > 0 && size < 65_536);
   if (file === undefined) throw new Error('The repository to measure on has no plain file in its root');
-  const origin = bundle === null ? 'a generated repository' : `the bundle ${path.basename(bundle)}`;
   const size = `${(packKib / 1024).toFixed(1)} MiB packed`;
   return {
     folder,

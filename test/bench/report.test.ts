@@ -9,8 +9,9 @@ import { faultOf } from './operation.ts';
 import { readOptions, UsageError } from './options.ts';
 import { SCENARIOS } from './scenarios/catalogue.ts';
 import { atClientCounts } from './scenarios/client-counts.ts';
+import { WRITTEN_TREES, writingScenarios } from './scenarios/writing.ts';
 import { median, percentile } from './statistics.ts';
-import { formatFigure, renderTable } from './table.ts';
+import { formatFigure, renderResult, renderTable } from './table.ts';
 import type { Answer } from './wire.ts';
 
 function answerOf(body: string, status = 200): Answer {
@@ -31,8 +32,10 @@ describe('the check of an answer', () => {
     assert.match(faultOf('flush', answerOf('0008PACK')) ?? '', /ends in "PACK"/);
   });
 
-  test('refuses any status but 200', () => {
+  test('refuses any status but 200, and for what was to be created any but 201', () => {
     assert.match(faultOf('ok', answerOf('no', 503)) ?? '', /status 503/);
+    assert.equal(faultOf('created', answerOf('{}', 201)), null);
+    assert.match(faultOf('created', answerOf('{}', 200)) ?? '', /status 200/);
   });
 });
 
@@ -104,6 +107,56 @@ describe('the numbers of clients', () => {
 
   test('leave a line alone that makes one operation a round', () => {
     assert.deepEqual(linesOf(['full-clone-after-push'], [4, 16]), ['first full clone after a push (1), a goal']);
+  });
+});
+
+describe('the lines of writing', () => {
+  test('are of one and of 8 clients, and show the goal at whatever numbers they are measured that have it', () => {
+    const [tree] = WRITTEN_TREES;
+    assert.ok(tree !== undefined);
+    const goalsOf = (counts: readonly number[] | null) =>
+      writingScenarios(tree, counts).map(({ clients, target }) => [clients, target.ratios !== undefined]);
+    const both = [
+      [1, true],
+      [8, true],
+    ];
+    assert.deepEqual(goalsOf(null), both);
+    assert.deepEqual(goalsOf([1, 8]), both);
+    assert.deepEqual(goalsOf([4]), [[4, false]]);
+  });
+});
+
+describe('the whole changes', () => {
+  test('show their requests, and how many times as long as the first of its tree each takes', () => {
+    const about = {
+      date: '',
+      machine: '',
+      versions: '',
+      repository: '',
+      accounting: '',
+      secondsPerRound: 1,
+      rounds: 1,
+    };
+    const change = (tree: string, way: string, requests: number, medianMs: number) => {
+      return { tree, way, side: 'strata', runs: 3, requests, medianMs };
+    };
+    const changes = [
+      change('small', 'REST', 1, 10),
+      change('small', 'clone', 5, 125),
+      change('large', 'REST', 1, 20),
+      change('large', 'clone', 5, 500),
+    ];
+    const text = renderResult({ ...about, scenarios: [], changes, clients: [], memory: [], faults: [] });
+    const cells = text.split('\n').filter((line) => line.includes('strata'));
+    assert.deepEqual(
+      cells.map((line) => line.replaceAll(/ +/g, ' ')),
+      [
+        '| small | REST | strata | 1 | 10 | | 3 |',
+        '| | clone | strata | 5 | 125 | 12.5x | 3 |',
+        '| large | REST | strata | 1 | 20 | | 3 |',
+        '| | clone | strata | 5 | 500 | 25x | 3 |',
+      ],
+    );
   });
 });
 

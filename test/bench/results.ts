@@ -54,6 +54,17 @@ export interface ClientResult {
   readonly targetShare: number;
 }
 
+/** One change of a file by one client, from its first request to its last answer. */
+export interface ChangeResult {
+  readonly tree: string;
+  readonly way: string;
+  readonly side: string;
+  readonly runs: number;
+  /** HTTP requests of one change, without those that only ask for credentials. */
+  readonly requests: number;
+  readonly medianMs: number;
+}
+
 export interface MemoryResult {
   readonly side: string;
   readonly pushBytes: number;
@@ -83,6 +94,7 @@ export interface BenchResult {
   readonly secondsPerRound: number;
   readonly rounds: number;
   readonly scenarios: readonly ScenarioResult[];
+  readonly changes: readonly ChangeResult[];
   readonly clients: readonly ClientResult[];
   readonly memory: readonly MemoryResult[];
   readonly faults: readonly Fault[];

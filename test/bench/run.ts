@@ -6,14 +6,16 @@
 import { createDurabilityProbe } from './durability.ts';
 import { describeMachine, describeVersions } from './environment.ts';
 import type { BenchOptions } from './options.ts';
-import type { BenchResult, ClientResult, Fault, MemoryResult, ScenarioResult } from './results.ts';
+import type { BenchResult, ChangeResult, ClientResult, Fault, MemoryResult, ScenarioResult } from './results.ts';
 import { measureScenario } from './rounds.ts';
-import { MEMORY, REAL_CLIENT, SCENARIOS } from './scenarios/catalogue.ts';
+import { MEMORY, REAL_CLIENT, SCENARIOS, WRITING } from './scenarios/catalogue.ts';
 import { CLIENT_COMMANDS } from './scenarios/client-commands.ts';
 import { atClientCounts } from './scenarios/client-counts.ts';
 import { measureMemory, prepareLargeFolder } from './scenarios/memory.ts';
 import { measureRealClient } from './scenarios/real-client.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
+import { measureWholeChanges } from './scenarios/whole-changes.ts';
+import { contextOfTree, doorsOf, WRITTEN_TREES, writingScenarios } from './scenarios/writing.ts';
 import type { HttpBackendPrograms } from './sides/http-backend.ts';
 import type { StartedSides } from './sides/start.ts';
 
@@ -29,6 +31,7 @@ export interface RunInput {
 export async function runBench(input: RunInput): Promise<BenchResult> {
   const { options, context, sides, programs } = input;
   const scenarios: ScenarioResult[] = [];
+  const changes: ChangeResult[] = [];
   const clients: ClientResult[] = [];
   const memory: MemoryResult[] = [];
   const faults: Fault[] = [];
@@ -44,7 +47,7 @@ export async function runBench(input: RunInput): Promise<BenchResult> {
     }
   };
 
-  for (const step of stepsOf(input, { scenarios, clients, memory })) await attempt(step.name, step.measure);
+  for (const step of stepsOf(input, { scenarios, changes, clients, memory })) await attempt(step.name, step.measure);
   return {
     date: new Date().toISOString().slice(0, 10),
     machine: describeMachine(),
@@ -54,6 +57,7 @@ export async function runBench(input: RunInput): Promise<BenchResult> {
     secondsPerRound: options.seconds,
     rounds: options.rounds,
     scenarios,
+    changes,
     clients,
     memory,
     faults,
@@ -62,6 +66,7 @@ export async function runBench(input: RunInput): Promise<BenchResult> {
 
 interface Found {
   readonly scenarios: ScenarioResult[];
+  readonly changes: ChangeResult[];
   readonly clients: ClientResult[];
   readonly memory: MemoryResult[];
 }
@@ -84,6 +89,22 @@ function* stepsOf({ options, context, sides, say }: RunInput, found: Found): Gen
       async measure() {
         say(`${scenario.title} (${scenario.clients}): ${taking.map(({ label }) => label).join(', ')}`);
         found.scenarios.push(await measureScenario(scenario, context, taking, probe));
+      },
+    };
+  }
+  for (const tree of chosen(WRITING.name) ? WRITTEN_TREES : []) {
+    yield {
+      name: `${WRITING.name}, ${tree.title}`,
+      async measure() {
+        say(`Preparing commits to ${tree.title}`);
+        const written = await contextOfTree(context, tree);
+        for (const scenario of writingScenarios(tree, options.clients)) {
+          const doors = doorsOf(sides.sidesFor(scenario));
+          say(`${scenario.title} (${scenario.clients}): ${doors.map(({ label }) => label).join(', ')}`);
+          found.scenarios.push(await measureScenario(scenario, written, doors, probe));
+        }
+        say(`Whole changes of ${tree.title}`);
+        found.changes.push(...(await measureWholeChanges(written, tree.title, sides.servers)));
       },
     };
   }

@@ -3,7 +3,7 @@
  *
  * Invariants: every line names its side, its clients and its durability; a missed target is marked.
  */
-import type { BenchResult, ClientResult, MemoryResult, ScenarioResult, SideResult } from './results.ts';
+import type { BenchResult, ChangeResult, ClientResult, MemoryResult, ScenarioResult, SideResult } from './results.ts';
 
 const MIB = 1024 * 1024;
 /** The kernel's own work, such as writing back, counts as use by others. */
@@ -18,6 +18,7 @@ export function renderResult(result: BenchResult): string {
   ];
   if (result.scenarios.length > 0)
     parts.push(renderTable(SCENARIO_HEAD, result.scenarios.flatMap(scenarioRows)), LEGEND);
+  if (result.changes.length > 0) parts.push(renderTable(CHANGE_HEAD, changeRows(result.changes)), CHANGE_LEGEND);
   if (result.clients.length > 0) parts.push(renderTable(CLIENT_HEAD, result.clients.map(clientRow)), CLIENT_LEGEND);
   if (result.memory.length > 0) parts.push(renderTable(MEMORY_HEAD, result.memory.map(memoryRow)), MEMORY_LEGEND);
   const others = Math.max(0, ...result.scenarios.flatMap(({ sides }) => sides.map(({ othersCores }) => othersCores)));
@@ -77,6 +78,22 @@ function ratioText(side: SideResult): string {
   if (comparison.targetRatio === null) return ratio;
   const missed = comparison.rateRatio < comparison.targetRatio ? ', missed' : '';
   return `${ratio} (>= ${formatFigure(comparison.targetRatio)}${missed})`;
+}
+
+const CHANGE_HEAD: Row = ['one change, alone', 'by', 'side', 'requests', 'wall ms', 'over the first', 'runs'];
+
+const CHANGE_LEGEND = [
+  'The whole change by one client: over REST by a request on a new connection; from a clone that is up to date by the',
+  'real git, with the commit; and with a clone of the last commit before it. Requests: counted by a proxy. Wall: medians.',
+].join('\n');
+
+function changeRows(changes: readonly ChangeResult[]): readonly Row[] {
+  return changes.map(({ tree, way, side, requests, medianMs, runs }, index) => {
+    const first = changes.find((other) => other.tree === tree);
+    const ratio = first === undefined || first === changes[index] ? '' : `${formatFigure(medianMs / first.medianMs)}x`;
+    const title = changes[index - 1]?.tree === tree ? '' : tree;
+    return [title, way, side, String(requests), formatFigure(medianMs), ratio, String(runs)];
+  });
 }
 
 const CLIENT_HEAD: Row = ['real client', 'runs', 'wall ms, medians', 'floor ms', 'gap closed'];

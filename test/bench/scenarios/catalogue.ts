@@ -12,6 +12,7 @@ export const SCENARIOS: readonly Scenario[] = [...READ_SCENARIOS, ...PUSH_SCENAR
 
 /** Scenarios measured without replayed load. */
 export const REAL_CLIENT = { name: 'real-client', title: 'wall time of a real git client' };
+export const WRITING = { name: 'writing', title: 'a commit of one file of 1 KiB by REST, and by push' };
 export const MEMORY = { name: 'memory', title: 'memory during a 1 GiB push and 20 clones' };
 /** Scenarios measured alone, without the servers of the others. */
 export const LOG = { name: 'log', title: 'appends and subscribers of each event log, alone' };
@@ -27,6 +28,7 @@ export const SCALE = { name: 'scale', title: 'what growing repositories, account
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
+  WRITING,
   REAL_CLIENT,
   MEMORY,
   LOG,

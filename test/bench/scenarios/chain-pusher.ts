@@ -4,32 +4,25 @@
  * Invariants: the head of each request and the capabilities are what a real git sent to this side; only the old id,
  * the new id and the pack change (gitprotocol-pack(5), reference update request).
  */
+import { CHAIN_BRANCH } from '../commit-chain.ts';
 import { createConnection } from '../connection.ts';
 import { perform } from '../load.ts';
 import type { Operation } from '../operation.ts';
 import { type RecordedExchange, replayExchange, replayOperation } from '../recorder.ts';
 import type { Repository, Side } from '../sides/side.ts';
+import { type ChainBringer, chainBringer } from './chain.ts';
 import { record } from './recording.ts';
 import type { BenchContext } from './scenario.ts';
 
-const REF = 'refs/heads/bench';
+const REF = `refs/heads/${CHAIN_BRANCH}`;
 const ZERO_ID = '0'.repeat(40);
-
-export interface ChainPusher {
-  /** Returns the next push to the repository with this index; null at the end of the chain. */
-  next(repository: number): Operation | null;
-  /** Returns the branch's tip after the pushes returned so far. */
-  tip(repository: number): string;
-  /** Returns the number of pushes not returned yet. */
-  remaining(repository: number): number;
-}
 
 /** Pushes the chain's first commit to every repository: with the real git to the first, replayed to the others. */
 export async function startChainPusher(
   context: BenchContext,
   side: Side,
   repositories: readonly Repository[],
-): Promise<ChainPusher> {
+): Promise<ChainBringer> {
   const chain = await context.commitChain();
   const first = repositories[0];
   const [firstCommit] = chain.commits;
@@ -39,7 +32,6 @@ export async function startChainPusher(
   const recorded = exchanges[post];
   if (recorded === undefined) throw new Error('git pushed without a POST');
   const capabilities = capabilitiesOf(recorded);
-  const next = repositories.map(() => 0);
 
   const operationOf = (repository: Repository, index: number): Operation => {
     const target = { port: side.port, fromPath: first.path, toPath: repository.path };
@@ -58,19 +50,7 @@ export async function startChainPusher(
   const connection = createConnection(side.port);
   for (const repository of repositories.slice(1)) await perform(connection, operationOf(repository, 0));
   connection.close();
-  next.fill(1);
-
-  return {
-    next(number) {
-      const repository = repositories[number];
-      const index = next[number] ?? chain.commits.length;
-      if (repository === undefined || index >= chain.commits.length) return null;
-      next[number] = index + 1;
-      return operationOf(repository, index);
-    },
-    tip: (number) => chain.commits[(next[number] ?? 1) - 1] ?? firstCommit,
-    remaining: (number) => chain.commits.length - (next[number] ?? 0),
-  };
+  return chainBringer(chain.commits, repositories, operationOf);
 }
 
 /** Returns the capabilities that git wrote after the NUL of its first command. */

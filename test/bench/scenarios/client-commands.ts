@@ -4,6 +4,7 @@
  * Invariants: a run number means the same command with the same local state for every server.
  */
 import path from 'node:path';
+import { CHAIN_BRANCH } from '../commit-chain.ts';
 import { git } from '../git.ts';
 import type { BenchContext } from './scenario.ts';
 
@@ -75,7 +76,12 @@ export const CLIENT_COMMANDS: readonly ClientCommand[] = [
     sequential: true,
     async prepare(context) {
       const { folder, commits } = await context.commitChain();
-      const build: ClientArguments = ({ url, run }) => ['push', '--quiet', url, `${commits[run]}:refs/heads/bench`];
+      const build: ClientArguments = ({ url, run }) => [
+        'push',
+        '--quiet',
+        url,
+        `${commits[run]}:refs/heads/${CHAIN_BRANCH}`,
+      ];
       return { cwd: folder, arguments: build };
     },
   },

@@ -36,8 +36,8 @@ export async function prepareLargeFolder(context: BenchContext): Promise<string>
 
 export async function measureMemory(context: BenchContext, side: Side, largeFolder: string): Promise<MemoryResult> {
   const folder = await mkdtemp(path.join(context.workFolder, 'memory-'));
-  const small = await side.createRepository('memory-clones', 'project');
-  const large = await side.createRepository('memory-push', 'empty');
+  const small = await side.createRepository('memory-clones', context.project);
+  const large = await side.createRepository('memory-push', null);
   const options = clientOptions(side);
   await side.group.settle();
   const idle = sampleMemory(side.group);

@@ -9,18 +9,12 @@ import path from 'node:path';
 import { git } from '../git.ts';
 import type { Operation } from '../operation.ts';
 import { type RecordedExchange, replayOperation } from '../recorder.ts';
-import type { HttpBackendVariant } from '../sides/http-backend.ts';
+import { SYNCED_VARIANT } from '../sides/http-backend.ts';
 import type { Repository, Side } from '../sides/side.ts';
-import { type ChainPusher, startChainPusher } from './chain-pusher.ts';
+import { prepareChain } from './chain.ts';
+import { startChainPusher } from './chain-pusher.ts';
 import { record } from './recording.ts';
 import type { BenchContext, PreparedWorkload, Scenario } from './scenario.ts';
-
-const SYNCED: HttpBackendVariant = {
-  label: 'http-backend, fsync=all',
-  durability: 'core.fsync=all',
-  config: { 'core.fsync': 'all' },
-  maintained: false,
-};
 
 const SMALL_PUSH = 'small push';
 const MANY_REFS = 3_000;
@@ -36,7 +30,7 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
     work: SMALL_PUSH,
     kind: 'push',
     target: { ratios: { 'http-backend': 6 } },
-    variants: [SYNCED],
+    variants: [SYNCED_VARIANT],
     prepare: prepareSmallPushes,
   },
   {
@@ -46,7 +40,7 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
     work: SMALL_PUSH,
     kind: 'push',
     target: { ratios: { 'http-backend': 6 } },
-    variants: [SYNCED],
+    variants: [SYNCED_VARIANT],
     prepare: prepareSmallPushes,
   },
   {
@@ -55,7 +49,7 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
     clients: 1,
     kind: 'push',
     target: { ratios: { 'http-backend': 8 } },
-    variants: [SYNCED],
+    variants: [SYNCED_VARIANT],
     async prepare(context, side, clients) {
       const folder = await manyRefsFolder(context);
       const command = (url: string) => ['push', '--quiet', url, 'refs/heads/*:refs/heads/*'];
@@ -82,41 +76,8 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** Each client pushes the chain into a repository of its own; new ones are made before the chain runs out. */
-async function prepareSmallPushes(context: BenchContext, side: Side, clients: number): Promise<PreparedWorkload> {
-  let generation = 0;
-  let repositories: readonly Repository[] = [];
-  let pusher: ChainPusher | null = null;
-  let remainingBefore = 0;
-
-  const remaining = (): number =>
-    pusher === null ? 0 : Math.min(...repositories.map((_, index) => pusher?.remaining(index) ?? 0));
-  const removeAll = async (): Promise<void> => {
-    for (const repository of repositories) await side.removeRepository(repository);
-  };
-  const begin = async (): Promise<void> => {
-    await removeAll();
-    generation += 1;
-    const made: Repository[] = [];
-    for (let index = 0; index < clients; index += 1) {
-      made.push(await side.createRepository(`push-${clients}-${generation}-${index}`, 'project'));
-    }
-    repositories = made;
-    pusher = await startChainPusher(context, side, made);
-    remainingBefore = remaining();
-  };
-
-  await begin();
-  return {
-    async replenish() {
-      const left = remaining();
-      // One fifth more than the last round used, or this round could end early.
-      if (left < (remainingBefore - left) * 1.2) await begin();
-      remainingBefore = remaining();
-    },
-    next: (client) => pusher?.next(client) ?? null,
-    dispose: removeAll,
-  };
+function prepareSmallPushes(context: BenchContext, side: Side, clients: number): Promise<PreparedWorkload> {
+  return prepareChain(context, side, { purpose: `push-${clients}`, clients, start: startChainPusher });
 }
 
 interface IntoEmpty {
@@ -130,7 +91,7 @@ interface IntoEmpty {
 
 /** Replays the same recorded push into a series of empty repositories. */
 async function prepareIntoEmpty(context: BenchContext, side: Side, push: IntoEmpty): Promise<PreparedWorkload> {
-  const recordedInto = await side.createRepository(`${push.name}-recorded`, 'empty');
+  const recordedInto = await side.createRepository(`${push.name}-recorded`, null);
   const exchanges: readonly RecordedExchange[] = await record(side, recordedInto, push.folder, push.command);
   await side.removeRepository(recordedInto);
   // Each client makes two at least, or most of them would push into a server that is less busy than the line says.
@@ -147,7 +108,7 @@ async function prepareIntoEmpty(context: BenchContext, side: Side, push: IntoEmp
       used = [];
       while (ready.length < countMax) {
         generation += 1;
-        ready.push(await side.createRepository(`${push.name}-${generation}`, 'empty'));
+        ready.push(await side.createRepository(`${push.name}-${generation}`, null));
       }
     },
     next(): Operation | null {

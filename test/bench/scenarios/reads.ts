@@ -115,7 +115,7 @@ async function prepareRepeated(
   command: Command,
   folder?: string,
 ): Promise<PreparedWorkload> {
-  const repository = await side.createRepository(`read-${name}`, 'project');
+  const repository = await side.createRepository(`read-${name}`, context.project);
   const exchanges = await record(side, repository, folder ?? (await clientFolder(context)), command);
   const operation = replayOperation(exchanges, { port: side.port, fromPath: repository.path, toPath: repository.path });
   return {
@@ -126,7 +126,7 @@ async function prepareRepeated(
 
 /** One clone in each round, after a push that invalidates every earlier answer. */
 async function prepareCloneAfterPush(context: BenchContext, side: Side): Promise<PreparedWorkload> {
-  const repository = await side.createRepository('read-after-push', 'project');
+  const repository = await side.createRepository('read-after-push', context.project);
   const pusher = await startChainPusher(context, side, [repository]);
   const recordedTip = pusher.tip(0);
   const exchanges = await record(side, repository, await clientFolder(context), CLONE);
@@ -154,7 +154,7 @@ async function prepareCloneAfterPush(context: BenchContext, side: Side): Promise
 /** One clone in each round, of a repository that was imported just before. */
 async function prepareCloneAfterImport(context: BenchContext, side: Side): Promise<PreparedWorkload> {
   const { folder } = context.project;
-  const recorded = await side.createRepository('read-after-import', 'empty');
+  const recorded = await side.createRepository('read-after-import', null);
   const imported = await record(side, recorded, folder, IMPORT);
   const cloned = await record(side, recorded, await clientFolder(context), CLONE);
   await side.removeRepository(recorded);
@@ -169,7 +169,7 @@ async function prepareCloneAfterImport(context: BenchContext, side: Side): Promi
     async replenish() {
       await remove();
       generation += 1;
-      repository = await side.createRepository(`read-after-import-${generation}`, 'empty');
+      repository = await side.createRepository(`read-after-import-${generation}`, null);
       await side.group.settle();
       const target = { port: side.port, fromPath: recorded.path, toPath: repository.path };
       const connection = createConnection(side.port);

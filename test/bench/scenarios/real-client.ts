@@ -51,8 +51,8 @@ export async function measureRealClient(
   const stations: Station[] = [];
   try {
     const job: Job = { command, destination: path.join(folder, 'clone'), ...(await command.prepare(context, folder)) };
-    stations.push(await openFloor(job, peer));
-    for (const side of sides) stations.push(await openSide(job, side));
+    stations.push(await openFloor(job, context, peer));
+    for (const side of sides) stations.push(await openSide(job, context, side));
     const started = performance.now();
     const budgetMs = context.rounds * context.secondsPerRound * 1000;
     for (let run = FIRST_MEASURED_RUN; run < FIRST_MEASURED_RUN + command.runsMax; run += 1) {
@@ -68,8 +68,8 @@ export async function measureRealClient(
 }
 
 /** Records the peer's answers to one run; the floor then serves that run in every repetition. */
-async function openFloor(job: Job, peer: Side): Promise<Station> {
-  const content = job.command.repository === 'project' ? 'project' : 'empty';
+async function openFloor(job: Job, context: BenchContext, peer: Side): Promise<Station> {
+  const content = job.command.repository === 'project' ? context.project : null;
   const repository = await peer.createRepository(`client-${job.command.name}-recorded`, content);
   const argumentsAt = (url: string, run: number) => job.arguments({ url, run, destination: job.destination });
   if (job.command.sequential) await timeGit(job, peer, argumentsAt(urlOf(peer.port, repository), 0));
@@ -85,7 +85,7 @@ async function openFloor(job: Job, peer: Side): Promise<Station> {
   };
 }
 
-async function openSide(job: Job, side: Side): Promise<Station> {
+async function openSide(job: Job, context: BenchContext, side: Side): Promise<Station> {
   const { command } = job;
   const purpose = `client-${command.name}`;
   const made: Repository[] = [];
@@ -93,7 +93,7 @@ async function openSide(job: Job, side: Side): Promise<Station> {
     const existing = made[0];
     if (command.repository === 'project' && existing !== undefined) return existing;
     if (existing !== undefined) await side.removeRepository(existing);
-    const content = command.repository === 'project' ? 'project' : 'empty';
+    const content = command.repository === 'project' ? context.project : null;
     const repository = await side.createRepository(`${purpose}-${run}`, content);
     made.splice(0, 1, repository);
     return repository;

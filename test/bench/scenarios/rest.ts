@@ -4,7 +4,7 @@
  * Invariants: there is no If-None-Match, so that every answer has its body; the repository is the same as for git.
  */
 import type { Exchange } from '../operation.ts';
-import type { RestAccess, Side } from '../sides/side.ts';
+import type { Side } from '../sides/side.ts';
 import type { BenchContext, PreparedWorkload, Scenario } from './scenario.ts';
 
 const PER_SECOND_TARGET = 4_000;
@@ -26,15 +26,19 @@ function restScenario(name: string, title: string, resource: (context: BenchCont
     clients: 8,
     kind: 'rest',
     target: { perSecond: PER_SECOND_TARGET },
-    async prepare(context, side) {
-      if (side.rest === null) throw new Error(`${side.label} has no REST interface`);
-      return prepareGet(side, side.rest, name, resource(context));
-    },
+    prepare: (context, side) => prepareGet(context, side, name, resource(context)),
   };
 }
 
-async function prepareGet(side: Side, rest: RestAccess, name: string, resource: string): Promise<PreparedWorkload> {
-  const repository = await side.createRepository(name, 'project');
+async function prepareGet(
+  context: BenchContext,
+  side: Side,
+  name: string,
+  resource: string,
+): Promise<PreparedWorkload> {
+  const { rest } = side;
+  if (rest === null) throw new Error(`${side.label} has no REST interface`);
+  const repository = await side.createRepository(name, context.project);
   const head = [
     `GET ${rest.pathOf(repository)}/${resource} HTTP/1.1`,
     `Host: 127.0.0.1:${side.port}`,

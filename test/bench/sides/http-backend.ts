@@ -51,6 +51,14 @@ export const DEFAULT_VARIANT: HttpBackendVariant = {
   maintained: false,
 };
 
+/** What git writes is on the disk before it answers, as with this service. */
+export const SYNCED_VARIANT: HttpBackendVariant = {
+  label: 'http-backend, fsync=all',
+  durability: 'core.fsync=all',
+  config: { 'core.fsync': 'all' },
+  maintained: false,
+};
+
 export async function startHttpBackend(programs: HttpBackendPrograms, context: SideContext): Promise<HttpBackend> {
   const { folder, group } = context;
   const repositories = path.join(folder, 'repositories');
@@ -115,12 +123,10 @@ function createSide(variant: HttpBackendVariant, context: SideContext, running: 
       const name = `${purpose}-${variant.label.replace(/[^a-z]+/g, '-')}`;
       const repository: Repository = { name, path: `/r/${BENCH_USERNAME}/${name}.git` };
       const target = folderOf(repository);
-      await cp(content === 'empty' ? path.join(folder, 'template.git') : context.project.folder, target, {
-        recursive: true,
-      });
+      await cp(content?.folder ?? path.join(folder, 'template.git'), target, { recursive: true });
       const config = { 'http.receivepack': 'true', ...variant.config };
       for (const [key, value] of Object.entries(config)) await git(['config', key, value], { cwd: target });
-      if (content === 'project' && variant.maintained) {
+      if (content !== null && variant.maintained) {
         await git(['repack', '-a', '-d', '-b', '-q'], { cwd: target });
         await git(['commit-graph', 'write', '--reachable', '--changed-paths'], { cwd: target });
       }

@@ -6,9 +6,6 @@
 import { type ProcessGroup, readText } from '../processes.ts';
 import type { Project } from '../project.ts';
 
-/** `project`: with the branches and tags of the project, in one pack. */
-export type RepositoryContent = 'empty' | 'project';
-
 export interface Repository {
   readonly name: string;
   /** The path of the repository's URL, such as `/r/bench/example.git`. */
@@ -39,8 +36,9 @@ export interface Side {
   /**
    * Makes a repository.
    * @param purpose unique among this side's repositories; the name may be longer.
+   * @param content whose branches and tags it has, in one pack; null: it is empty.
    */
-  createRepository(purpose: string, content: RepositoryContent): Promise<Repository>;
+  createRepository(purpose: string, content: Project | null): Promise<Repository>;
   removeRepository(repository: Repository): Promise<void>;
   /** Returns the end of the server's log, for a failed run. */
   logTail(): string;

@@ -75,11 +75,11 @@ function createSide(
     rest: { authorization, pathOf },
     async createRepository(name, content) {
       const repository: Repository = { name, path: `/r/${BENCH_USERNAME}/${name}.git` };
-      await call('POST', '/v1/repositories', { name, default_branch: context.project.defaultBranch });
-      if (content === 'project') {
+      await call('POST', '/v1/repositories', { name, default_branch: (content ?? context.project).defaultBranch });
+      if (content !== null) {
         const url = `http://${BENCH_USERNAME}:${token}@127.0.0.1:${port}${repository.path}`;
         const refspecs = ['refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
-        await git(['push', '--quiet', url, ...refspecs], { cwd: context.project.folder });
+        await git(['push', '--quiet', url, ...refspecs], { cwd: content.folder });
       }
       return repository;
     },
