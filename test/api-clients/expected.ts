@@ -1,4 +1,4 @@
-/** What every client must read: from the answers that `recorded.json` holds, and from its ten calls. */
+/** What every client must read: from the answers that `recorded.json` holds, and from its calls. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,7 +17,7 @@ export const RECORDED = {
 };
 
 /** What the calls answer to the owner of a repository `engine`, whose README is `hello` and a line feed. */
-export function tenCalls(username: string): object {
+export function liveCalls(username: string): object {
   return {
     repos: 2,
     full_name: `${username}/made`,
@@ -28,6 +28,7 @@ export function tenCalls(username: string): object {
     content: 'hello\n',
     bytes: 6,
     taken: 409,
+    written: { ref: 'refs/heads/main', kind: 'create', annotated: true },
     left: 1,
   };
 }

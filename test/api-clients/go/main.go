@@ -9,6 +9,9 @@ import (
 	api "strata/client"
 )
 
+// No ref.
+const nothing = "0000000000000000000000000000000000000000"
+
 type request struct{ Server, Recorded, Token string }
 
 type object map[string]any
@@ -48,6 +51,28 @@ func recorded(client *api.APIClient) object {
 	}
 }
 
+// Begins a branch with a commit, then another branch and a tag there.
+func written(client *api.APIClient, owner string) object {
+	data := client.GitDataAPI
+	file := api.NewPutFile("put")
+	file.SetPath("README")
+	file.SetContent("hello\n")
+	put := []api.WriteCommitRequestChangesInner{api.PutFileAsWriteCommitRequestChangesInner(file)}
+	begin := *api.NewWriteCommitRequest("main", nothing, "Begin", put)
+	commit := done(data.WriteCommit(ctx, owner, "made").WriteCommitRequest(begin).Execute()).WrittenCommit
+	after := *api.NewNullableString(&commit.After)
+	update := *api.NewUpdateRefsRequestUpdatesInner("refs/heads/topic", nothing, after)
+	updates := *api.NewUpdateRefsRequest([]api.UpdateRefsRequestUpdatesInner{update})
+	refs := done(data.UpdateRefs(ctx, owner, "made").UpdateRefsRequest(updates).Execute())
+	tag := *api.NewCreateTagRequest("v1", commit.After, nothing)
+	tag.SetMessage("One")
+	return object{
+		"ref":       commit.Ref,
+		"kind":      refs.Updates[0].Kind,
+		"annotated": done(data.CreateTag(ctx, owner, "made").CreateTagRequest(tag).Execute()).Annotated,
+	}
+}
+
 func calls(client *api.APIClient) object {
 	repositories, code := client.RepositoriesAPI, client.CodeAPI
 	owner := done(repositories.ListRepositories(ctx).Execute()).Repositories[0].Username
@@ -71,6 +96,7 @@ func calls(client *api.APIClient) object {
 		"content":     done(code.GetContents(ctx, owner, "engine", "README").Execute()).ContentsFile.Content,
 		"bytes":       must(raw.Stat()).Size(),
 		"taken":       taken.StatusCode,
+		"written":     written(client, owner),
 	}
 	must(repositories.DeleteRepository(ctx, owner, "made").Execute())
 	found["left"] = done(repositories.ListRepositories(ctx).Execute()).Pagination.Total

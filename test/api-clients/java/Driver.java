@@ -12,13 +12,23 @@ import org.openapitools.client.ApiException;
 import org.openapitools.client.api.AccessTokensApi;
 import org.openapitools.client.api.AccountApi;
 import org.openapitools.client.api.CodeApi;
+import org.openapitools.client.api.GitDataApi;
 import org.openapitools.client.api.RepositoriesApi;
 import org.openapitools.client.model.AccessTokenCreation;
 import org.openapitools.client.model.CreateRepositoryRequest;
+import org.openapitools.client.model.CreateTagRequest;
 import org.openapitools.client.model.NewAccessTokenForAll;
+import org.openapitools.client.model.PutFile;
+import org.openapitools.client.model.UpdateRefsRequest;
+import org.openapitools.client.model.UpdateRefsRequestUpdatesInner;
 import org.openapitools.client.model.UpdateRepositoryRequest;
+import org.openapitools.client.model.WriteCommitRequest;
+import org.openapitools.client.model.WriteCommitRequestChangesInner;
 
 public final class Driver {
+  /** No ref. */
+  private static final String NOTHING = "0".repeat(40);
+
   private static ApiClient clientOf(JsonObject request, String server) {
     ApiClient client = new ApiClient().setBasePath(request.get(server).getAsString());
     client.setBearerToken(request.get("token").getAsString());
@@ -40,6 +50,21 @@ public final class Driver {
     found.put("tagger", tag.getTagger());
     found.put("author", tag.getCommit().getAuthor().getName());
     return found;
+  }
+
+  /** Begins a branch with a commit, then another branch and a tag there. */
+  private static Map<String, Object> written(ApiClient client, String owner) throws ApiException {
+    var data = new GitDataApi(client);
+    var file = new PutFile().action(PutFile.ActionEnum.PUT).path("README").content("hello\n");
+    var begin = new WriteCommitRequest().branch("main").expected(NOTHING).message("Begin")
+        .addChangesItem(new WriteCommitRequestChangesInner(file));
+    var commit = data.writeCommit(owner, "made", begin, null).getWrittenCommit();
+    var after = commit.getAfter();
+    var update = new UpdateRefsRequestUpdatesInner().ref("refs/heads/topic").expected(NOTHING).after(after);
+    var refs = data.updateRefs(owner, "made", new UpdateRefsRequest().addUpdatesItem(update), null);
+    var tag = new CreateTagRequest().name("v1").target(after).expected(NOTHING).message("One");
+    var annotated = data.createTag(owner, "made", tag, null).getAnnotated();
+    return Map.of("ref", commit.getRef(), "kind", refs.getUpdates().get(0).getKind(), "annotated", annotated);
   }
 
   private static Map<String, Object> calls(ApiClient client) throws Exception {
@@ -66,6 +91,7 @@ public final class Driver {
     } catch (ApiException refusal) {
       found.put("taken", refusal.getCode());
     }
+    found.put("written", written(client, owner));
     repositories.deleteRepository(owner, "made");
     found.put("left", repositories.listRepositories(null, null).getPagination().getTotal());
     return found;

@@ -10,6 +10,9 @@ import (
 	api "strata/client"
 )
 
+// No ref.
+const nothing = "0000000000000000000000000000000000000000"
+
 type request struct{ Server, Recorded, Token string }
 
 type object map[string]any
@@ -48,6 +51,27 @@ func recorded(client *api.ClientWithResponses) object {
 	}
 }
 
+// Begins a branch with a commit, then another branch and a tag there.
+func written(client *api.ClientWithResponses, owner string) object {
+	path, content, message := "README", "hello\n", "One"
+	var put api.WriteCommitJSONBody_Changes_Item
+	must(0, put.FromPutFile(api.PutFile{Action: "put", Path: &path, Content: &content}))
+	begin := api.WriteCommitJSONRequestBody{Branch: "main", Expected: nothing, Message: "Begin"}
+	begin.Changes = append(begin.Changes, put)
+	commit := must(client.WriteCommitWithResponse(ctx, owner, "made", nil, begin)).JSON201
+	var updates api.UpdateRefsJSONRequestBody
+	must(0, json.Unmarshal(must(json.Marshal(object{
+		"updates": []object{{"ref": "refs/heads/topic", "expected": nothing, "after": commit.After}},
+	})), &updates))
+	refs := must(client.UpdateRefsWithResponse(ctx, owner, "made", nil, updates)).JSON200
+	tag := api.CreateTagJSONRequestBody{Name: "v1", Target: commit.After, Expected: nothing, Message: &message}
+	return object{
+		"ref":       commit.Ref,
+		"kind":      refs.Updates[0].Kind,
+		"annotated": must(client.CreateTagWithResponse(ctx, owner, "made", nil, tag)).JSON201.Annotated,
+	}
+}
+
 func calls(client *api.ClientWithResponses) object {
 	list := func(limit *int) *api.RepositoryList {
 		return must(client.ListRepositoriesWithResponse(ctx, &api.ListRepositoriesParams{Limit: limit})).JSON200
@@ -76,6 +100,7 @@ func calls(client *api.ClientWithResponses) object {
 		"bytes":       len(must(client.GetRawContentsWithResponse(ctx, owner, "engine", "README", nil)).Body),
 		"taken":       must(client.CreateRepositoryWithResponse(ctx, made)).StatusCode(),
 	}
+	found["written"] = written(client, owner)
 	must(client.DeleteRepositoryWithResponse(ctx, owner, "made"))
 	found["left"] = list(nil).Pagination.Total
 	return found

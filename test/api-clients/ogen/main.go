@@ -10,6 +10,9 @@ import (
 	api "strata/client"
 )
 
+// No ref.
+const nothing = "0000000000000000000000000000000000000000"
+
 type request struct{ Server, Recorded, Token string }
 
 type object map[string]any
@@ -49,6 +52,26 @@ func recorded(client *api.Client) object {
 	}
 }
 
+// Begins a branch with a commit, then another branch and a tag there.
+func written(client *api.Client, owner string) object {
+	place := api.WriteCommitParams{Username: owner, Name: "made"}
+	file := api.PutFile{Action: api.PutFileActionPut, Path: api.NewOptString("README"), Content: api.NewOptString("hello\n")}
+	put := []api.WriteCommitReqChangesItem{api.NewPutFileWriteCommitReqChangesItem(file)}
+	begin := &api.WriteCommitReq{Branch: "main", Expected: nothing, Message: "Begin", Changes: put}
+	commit := must(client.WriteCommit(ctx, begin, place)).(*api.WrittenCommit)
+	update := api.UpdateRefsReqUpdatesItem{
+		Ref: "refs/heads/topic", Expected: nothing, After: api.NewNilString(commit.After),
+	}
+	updates := &api.UpdateRefsReq{Updates: []api.UpdateRefsReqUpdatesItem{update}}
+	refs := must(client.UpdateRefs(ctx, updates, api.UpdateRefsParams(place))).(*api.ChangedRefs)
+	tag := &api.CreateTagReq{Name: "v1", Target: commit.After, Expected: nothing, Message: api.NewOptString("One")}
+	return object{
+		"ref":       commit.Ref,
+		"kind":      refs.Updates[0].Kind,
+		"annotated": must(client.CreateTag(ctx, tag, api.CreateTagParams(place))).(*api.CreatedTag).Annotated,
+	}
+}
+
 func calls(client *api.Client) object {
 	list := func(limit api.OptInt) *api.RepositoryList {
 		return must(client.ListRepositories(ctx, api.ListRepositoriesParams{Limit: limit})).(*api.RepositoryList)
@@ -81,6 +104,7 @@ func calls(client *api.Client) object {
 		"bytes":       len(must(io.ReadAll(raw))),
 		"taken":       taken,
 	}
+	found["written"] = written(client, owner)
 	must(client.DeleteRepository(ctx, api.DeleteRepositoryParams(place)))
 	found["left"] = list(api.OptInt{}).Pagination.Total
 	return found

@@ -5,6 +5,9 @@ import sys
 
 import openapi_client as api
 
+# No ref.
+NOTHING = "0" * 40
+
 
 def client_of(url, token):
     return api.ApiClient(api.Configuration(host=url, access_token=token))
@@ -23,6 +26,22 @@ def recorded(client):
         "size": module.size,
         "tagger": tag.tagger,
         "author": tag.commit.author.name,
+    }
+
+
+def written(client, owner):
+    """Begins a branch with a commit, then another branch and a tag there."""
+    data = api.GitDataApi(client)
+    change = api.WriteCommitRequestChangesInner(api.PutFile(action="put", path="README", content="hello\n"))
+    request = api.WriteCommitRequest(branch="main", expected=NOTHING, message="Begin", changes=[change])
+    commit = data.write_commit(owner, "made", request)
+    update = api.UpdateRefsRequestUpdatesInner(ref="refs/heads/topic", expected=NOTHING, after=commit.after)
+    refs = data.update_refs(owner, "made", api.UpdateRefsRequest(updates=[update]))
+    tag = api.CreateTagRequest(name="v1", target=commit.after, expected=NOTHING, message="One")
+    return {
+        "ref": commit.ref,
+        "kind": refs.updates[0].kind,
+        "annotated": data.create_tag(owner, "made", tag).annotated,
     }
 
 
@@ -49,6 +68,7 @@ def calls(client):
         "bytes": len(code.get_raw_contents(owner, "engine", "README")),
         "taken": taken,
     }
+    found["written"] = written(client, owner)
     repositories.delete_repository(owner, "made")
     found["left"] = repositories.list_repositories().pagination.total
     return found

@@ -1,11 +1,15 @@
 //! Calls the API with the client in Rust that openapi-generator makes.
 use openapi::apis::configuration::Configuration;
-use openapi::apis::{access_tokens_api, account_api, code_api, repositories_api, Error};
+use openapi::apis::{access_tokens_api, account_api, code_api, git_data_api, repositories_api, Error};
 use openapi::models::{
-    new_access_token_for_all, Contents, AccessTokenCreation, CreateRepositoryRequest, NewAccessTokenForAll,
-    UpdateRepositoryRequest,
+    new_access_token_for_all, put_file, AccessTokenCreation, CommitOutcome, Contents, CreateRepositoryRequest,
+    CreateTagRequest, NewAccessTokenForAll, PutFile, UpdateRefsRequest, UpdateRefsRequestUpdatesInner,
+    UpdateRepositoryRequest, WriteCommitRequest, WriteCommitRequestChangesInner,
 };
 use serde_json::{json, Value};
+
+/// No ref.
+const NOTHING: &str = "0000000000000000000000000000000000000000";
 
 type Outcome = Result<Value, Box<dyn std::error::Error>>;
 
@@ -37,6 +41,29 @@ async fn recorded(client: Configuration) -> Outcome {
     }))
 }
 
+/// Begins a branch with a commit, then another branch and a tag there.
+async fn written(client: &Configuration, owner: &str) -> Outcome {
+    let file = PutFile {
+        path: Some("README".to_owned()),
+        content: Some("hello\n".to_owned()),
+        ..PutFile::new(put_file::Action::Put)
+    };
+    let put = vec![WriteCommitRequestChangesInner::PutFile(Box::new(file))];
+    let begin = WriteCommitRequest::new("main".to_owned(), NOTHING.to_owned(), "Begin".to_owned(), put);
+    let CommitOutcome::WrittenCommit(commit) = git_data_api::write_commit(client, owner, "made", begin, None).await?
+    else {
+        return Err("the commit was not written".into());
+    };
+    let (topic, after) = ("refs/heads/topic".to_owned(), commit.after.clone());
+    let update = UpdateRefsRequestUpdatesInner::new(topic, NOTHING.to_owned(), Some(after.clone()));
+    let refs = git_data_api::update_refs(client, owner, "made", UpdateRefsRequest::new(vec![update]), None).await?;
+    let mut tag = CreateTagRequest::new("v1".to_owned(), after, NOTHING.to_owned());
+    tag.message = Some("One".to_owned());
+    let tagged = git_data_api::create_tag(client, owner, "made", tag, None).await?;
+    let kind = refs.updates.first().map(|update| &update.kind);
+    Ok(json!({ "ref": commit.r#ref, "kind": kind, "annotated": tagged.annotated }))
+}
+
 async fn calls(client: Configuration) -> Outcome {
     let listed = repositories_api::list_repositories(&client, None, None).await?;
     let owner = &listed.repositories.first().ok_or("no repository")?.username;
@@ -60,6 +87,7 @@ async fn calls(client: Configuration) -> Outcome {
     let again = repositories_api::get_repository(&client, owner, "made").await?;
     let one = repositories_api::list_repositories(&client, None, Some(1)).await?;
     let usage = account_api::get_usage(&client).await?;
+    let written = written(&client, owner).await?;
     repositories_api::delete_repository(&client, owner, "made").await?;
     let left = repositories_api::list_repositories(&client, None, None).await?;
     Ok(json!({
@@ -72,6 +100,7 @@ async fn calls(client: Configuration) -> Outcome {
         "content": readme.content,
         "bytes": raw.len(),
         "taken": taken,
+        "written": written,
         "left": left.pagination.total,
     }))
 }
