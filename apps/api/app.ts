@@ -23,7 +23,7 @@ import type { HeldRefusal } from '../front-door/held-bytes.ts';
 import { routableTarget } from '../front-door/request-target.ts';
 import { holdUnsent } from '../front-door/unsent-budget.ts';
 import { type EncodedBody, encodeJson } from './body-cache.ts';
-import { type Admitted, admit, run } from './calls.ts';
+import { type Admitted, admit, type Exchange, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
 import { rateAnswer, refusalAnswer, unsentRefusalAnswer } from './denials.ts';
 import { answerUnreadable, faultAnswer, JSON_ONLY } from './faults.ts';
@@ -174,11 +174,7 @@ function bodyBytesMax({ kind, push }: Route): number {
 }
 
 /** A request in parts has no turn while it arrives, which may take long. */
-async function runWhenSent(
-  context: ApiServices,
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-  route: Route,
-): Promise<Outcome> {
+async function runWhenSent(context: ApiServices, { request, reply }: Exchange, route: Route): Promise<Outcome> {
   const { admitted } = request;
   const repository = admitted?.repository ?? null;
   if (!(request.body instanceof PartsToCome)) return runInTurn(context, { request, reply }, route);
@@ -197,11 +193,7 @@ async function runWhenSent(
 }
 
 /** Runs the handler when it is the account's turn: its body is there, and what it makes may be read slowly. */
-async function runInTurn(
-  context: ApiServices,
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-  route: Route,
-): Promise<Outcome> {
+async function runInTurn(context: ApiServices, { request, reply }: Exchange, route: Route): Promise<Outcome> {
   const { admitted } = request;
   const turn = admitted === null ? null : context.requestTurns.begin(admitted.principal.account);
   try {
@@ -215,7 +207,7 @@ async function runInTurn(
 /** What public routes answer is short, or the same for all. */
 function hold(
   { unsentBudget }: ApiServices,
-  { request: { admitted }, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  { request: { admitted }, reply }: Exchange,
   bytes: Buffer | string,
 ): HeldRefusal | null {
   if (admitted === null) return null;

@@ -109,9 +109,15 @@ function tellRate(reply: FastifyReply, rate: RateState): void {
   raw.setHeader('x-ratelimit-reset', rate.resetSeconds);
 }
 
+/** A request, and the answer that it is to get. */
+export interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
 export async function run(
   context: ApiServices,
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  { request, reply }: Exchange,
   route: Route,
   admitted: Admitted | null,
 ): Promise<Outcome> {

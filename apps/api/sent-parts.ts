@@ -5,7 +5,7 @@
  * pace of a push. The contents are read before the request has its turn, and only those that one change names. Whatever
  * ends the request, nothing of them is left. Like a push it is read on after a refusal, so that its client reads why.
  */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { BODY_CHUNK_HELD_BYTES, BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { StoredBlob } from '../../core/ports/new-contents.ts';
 import type { Requirement } from '../../core/use-cases/callers/permission.ts';
@@ -25,6 +25,7 @@ import { GitHttpError } from '../git-http/answer.ts';
 import { type Body, BodyError, openBody } from '../git-http/body.ts';
 import { limitListSpan } from '../git-http/list-span.ts';
 import { createPushPace } from '../git-http/push-pace.ts';
+import type { Exchange } from './calls.ts';
 import { rateAnswer } from './denials.ts';
 import { type FieldFault, problem } from './http/answer.ts';
 import { namedStep } from './http/input.ts';
@@ -49,9 +50,7 @@ export interface Sent extends LetIn {
   readonly contents: ReadonlyMap<string, StoredBlob>;
 }
 
-export interface Sending extends LetIn {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
+export interface Sending extends LetIn, Exchange {
   readonly requirement: Requirement;
 }
 
