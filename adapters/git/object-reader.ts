@@ -24,7 +24,7 @@ import type { ViewFolders } from './cache/view-folders.ts';
 import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
 import { isAncestor, type ObjectAccess } from './packs/ancestry.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
-import { readInTurn, readTips } from './packs/object-graph.ts';
+import { readCommitSeconds, readInTurn, readTips } from './packs/object-graph.ts';
 import { parseCommit, parseTagObject } from './packs/object-parsing.ts';
 import { createObjectSource } from './packs/object-source.ts';
 import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
@@ -89,6 +89,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
     tips: (ids) => withLease(() => readTips(source, ids)),
     commit: (id) => withLease(() => commit(id)),
     commits: (ids) => withLease(() => readInTurn(ids, commit)),
+    commitSeconds: (ids) => withLease(() => readCommitSeconds(source, ids)),
     tag: (id) =>
       withLease(async () => {
         const object = await source.read(id);

@@ -26,6 +26,7 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
     tips: (ids) => call((reader) => reader.tips(ids)),
     commit: (id) => call((reader) => reader.commit(id)),
     commits: (ids) => call((reader) => reader.commits(ids)),
+    commitSeconds: (ids) => call((reader) => reader.commitSeconds(ids)),
     tag: (id) => call((reader) => reader.tag(id)),
     tree: (id, page) => call((reader) => reader.tree(id, page)),
     entry: (tree, name) => call((reader) => reader.entry(tree, name)),

@@ -13,6 +13,7 @@ import type { AheadBehindContext } from '../../core/use-cases/reading/ahead-behi
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownComparison, KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
 import type { KnownFolder, KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
+import type { KnownCommitSeconds } from '../../core/use-cases/reading/list-branch-page.ts';
 import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/reading/path-history.ts';
 import type { KnownPushes, PushedCommits } from '../../core/use-cases/reading/pushes-of-commits.ts';
 import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
@@ -24,6 +25,7 @@ import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
 export const KNOWN_FOLDERS_BYTES_MAX = 16 * MIB;
 export const KNOWN_PATHS_BYTES_MAX = 16 * MIB;
 export const KNOWN_APART_MAX = 20_000;
+export const KNOWN_COMMIT_SECONDS_MAX = 100_000;
 export const KNOWN_COMPARISONS_COMMITS_MAX = 100_000;
 /** The memory for diffs: a large one is of some megabytes. Internal: what is not kept is made again. */
 export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
@@ -36,6 +38,7 @@ export interface KnownAnswers {
   readonly knownFolders: KnownFolders;
   readonly knownPathHistories: KnownPathHistories;
   readonly knownAheadBehind: AheadBehindContext['knownAheadBehind'];
+  readonly knownCommitSeconds: KnownCommitSeconds;
   readonly knownPushes: KnownPushes;
   readonly knownComparisons: KnownComparisons;
   readonly knownDiffs: KnownDiffs;
@@ -77,6 +80,11 @@ export function createKnownAnswers(): KnownAnswers {
     'entries',
     new LRUCache<string, AheadBehind>({ max: KNOWN_APART_MAX }),
   );
+  const seconds = countedCache(
+    'known_commit_seconds',
+    'entries',
+    new LRUCache<ObjectId, number>({ max: KNOWN_COMMIT_SECONDS_MAX }),
+  );
   const comparisons = countedCache(
     'known_comparisons',
     'entries',
@@ -105,6 +113,7 @@ export function createKnownAnswers(): KnownAnswers {
     },
     knownComparisons: { get: (key) => comparisons.get(key), set: (key, found) => comparisons.set(key, found) },
     knownDiffs: { get: (key) => diffs.get(key), set: (key, diff) => diffs.set(key, diff) },
+    knownCommitSeconds: { get: (commit) => seconds.get(commit), set: (commit, at) => seconds.set(commit, at) },
     knownAheadBehind: { get: (key) => aheadBehind.get(key), set: (key, counts) => aheadBehind.set(key, counts) },
   };
 }

@@ -183,6 +183,8 @@ export interface ObjectReader {
   /** Throws `object-too-large` for an object above the size limits of a push; so do all calls up to `entry`. */
   commit(id: ObjectId): Promise<Commit | null>;
   commits(ids: readonly ObjectId[]): Promise<readonly (Commit | null)[]>;
+  /** Returns the committer's date of each of the commits, in seconds, as `Signature` has it. */
+  commitSeconds(ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, number>>;
   tag(id: ObjectId): Promise<TagObject | null>;
   /** Returns a page of the entries of a tree, in git's order; null if there is no such tree. So does `entry`. */
   tree(id: ObjectId, page: Page): Promise<PageOf<TreeEntry> | null>;

@@ -140,7 +140,7 @@ async function measureAll(reading: GitReading, context: Context, seconds: number
     ['deep folder with last commits', tree('dir-3', 'sub-23')],
     ['history of a file changed once', history('file-1.md')],
     ['history of a folder', history('dir-3')],
-    ['page of branches', () => listBranchPage(context, repository, { search: '', page, signal })],
+    ['page of branches', () => listBranchPage(context, repository, { search: '', order: 'changed', page, signal })],
     ['pushes of 50 commits', () => pushesOfCommits(context, repository, newest, signal)],
     ['commit with its diff', () => readCommit(context, repository, { id: tip, signal })],
     [

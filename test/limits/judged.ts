@@ -642,6 +642,8 @@ export const LIMIT_TESTS: LimitTests = {
       'REF_ADDRESS_COMPONENTS_MAX',
   },
   'test/core/use-cases/reading/refs-and-comparison.test.ts': {
+    'is by name beyond ${BRANCHES_BY_CHANGE_MAX} branches': 'BRANCHES_BY_CHANGE_MAX',
+    'is by name where the dates take too long to read, and what was read is kept': 'BRANCH_DATES_SPAN_MS',
     'leaves out a count that takes too long': 'APART_SPAN_MS',
     'says what was not found in time': 'COMPARISON_SPAN_MS',
   },

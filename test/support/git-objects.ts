@@ -51,6 +51,8 @@ export function gitObjects(folder: string): GitObjects {
         },
         ...{
           tips: unused,
+          commitSeconds: unused,
+          commitText: unused,
           history: NO_HISTORY,
           tag: unused,
           tree: unused,

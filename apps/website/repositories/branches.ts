@@ -1,7 +1,11 @@
 /** The branches of a repository, each with how far it is from the default branch. */
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import { type ListedBranch, listBranchPage } from '../../../core/use-cases/reading/list-branch-page.ts';
+import {
+  type BranchOrder,
+  type ListedBranch,
+  listBranchPage,
+} from '../../../core/use-cases/reading/list-branch-page.ts';
 import { branchRef, branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
@@ -19,10 +23,13 @@ export async function showBranches(asked: PageRequest): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const search = searchAsked(asked);
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
-  const list = await listBranchPage(context, repository, { search, page: wanted, signal: visit.signal });
+  const order = visit.url.searchParams.get('sort') === 'name' ? 'name' : 'changed';
+  const list = await listBranchPage(context, repository, { search, order, page: wanted, signal: visit.signal });
   const { items, total } = list.branches;
   const { rows, page } = rowsWithin(items, wanted, (branch) => rowOf(asked, branch));
   const address = `${repositoryAddress(repository)}/branches`;
+  const query = { ...(order === 'name' ? { sort: order } : {}), ...(search === '' ? {} : { q: search }) };
+  const isOther = list.order !== order;
   const content = html`<h1 class="unseen">Branches</h1>${newRefButton(repository, 'branch')}${refsSearch(
     asked,
     address,
@@ -30,13 +37,27 @@ export async function showBranches(asked: PageRequest): Promise<SiteAnswer> {
       label: 'Find a branch',
       text: search,
       found: counted(total, 'branch', 'branches'),
+      keep: order === 'name' ? { sort: order } : {},
     },
-  )}${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(shownAddress(repository, address), search, 'branches')}${pager(shownAddress(repository, address), page, total, { query: search === '' ? {} : { q: search } })}`;
+  )}${items.length > 1 && orderLinks(asked, order, search)}${
+    isOther && html`<p class="note">The dates of so many branches took too long to read: these are sorted by name.</p>`
+  }${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(shownAddress(repository, address), search, 'branches')}${pager(shownAddress(repository, address), page, total, { query })}`;
   return showRepositoryPage(asked, { title: 'Branches', tab: 'Branches' }, content);
 }
 
+const ORDERS: Readonly<Record<BranchOrder, string>> = { changed: 'Last change', name: 'Name' };
+
+function orderLinks({ repository }: PageRequest, order: BranchOrder, search: string): Html {
+  const address = `${repositoryAddress(repository)}/branches`;
+  const link = (to: BranchOrder): Html => {
+    const query = { ...(to === 'name' ? { sort: to } : {}), ...(search === '' ? {} : { q: search }) };
+    return html`<a href="${shownAddress(repository, address, query)}"${to === order && html` aria-current="true"`}>${ORDERS[to]}</a>`;
+  };
+  return html`<p class="soft">Sorted by ${link('changed')} · ${link('name')}</p>`;
+}
+
 function table(defaultBranch: string, rows: Fitting<ListedBranch>['rows']): Html {
-  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Branches"><table class="cards"><thead><tr><th scope="col">Branch</th><th scope="col">Compared with ${shownName(
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Branches"><table class="cards fits"><thead><tr><th scope="col">Branch</th><th scope="col">Compared with ${shownName(
     defaultBranch,
   )}</th><th scope="col" class="wide">Last commit</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows.map(
     ({ row }) => row,

@@ -17,11 +17,18 @@ interface RefsSearch {
   readonly text: string;
   /** How many were found, in words. */
   readonly found: string;
+  /** What else the list was asked for. */
+  readonly keep?: Readonly<Record<string, string>>;
 }
 
 /** `action` is the address of the list. */
-export function refsSearch({ repository }: PageRequest, action: string, { label, text, found }: RefsSearch): Html {
-  return html`<form class="row search" action="${action}" role="search">${momentField(repository)}<label for="q" class="unseen">${label}</label><input id="q" name="q" type="search" value="${text}" maxlength="${SEARCH_LENGTH_MAX}" placeholder="${label}" autocapitalize="none" spellcheck="false"><button class="button">Find</button><span class="soft end" role="status">${found}</span></form>`;
+export function refsSearch(
+  { repository }: PageRequest,
+  action: string,
+  { label, text, found, keep = {} }: RefsSearch,
+): Html {
+  const kept = Object.entries(keep).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+  return html`<form class="row search" action="${action}" role="search">${momentField(repository)}${kept}<label for="q" class="unseen">${label}</label><input id="q" name="q" type="search" value="${text}" maxlength="${SEARCH_LENGTH_MAX}" placeholder="${label}" autocapitalize="none" spellcheck="false"><button class="button">Find</button><span class="soft end" role="status">${found}</span></form>`;
 }
 
 /** What stands in place of the list when a search finds none of `things`; nothing without a search. */

@@ -1,23 +1,49 @@
 /**
  * Lists branches in pages, found by a part of their name, each with its tip and how far it is from the default branch.
  *
- * Invariants: a page costs as much as its branches, however many the repository has.
+ * Invariants: a page by name costs as much as its branches, however many the repository has. By last change the dates
+ * of all tips are read, once and in turns of the event loop, within a number and a time; beyond them a page is by name,
+ * and says so.
  */
 import type { CommitRow } from '../../git/commit-row.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
+import { sortInTurns } from '../../kernel/turns.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
 import type { AheadBehind } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { type AheadBehindContext, countAheadBehind } from './ahead-behind.ts';
 import { readCommitRows } from './commit-walk.ts';
-import { type FindRefsContext, findRefs } from './find-refs.ts';
+import { type FindRefsContext, findRefs, type NamedRef } from './find-refs.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 
-export type BranchPageContext = ObjectsContext & AheadBehindContext & FindRefsContext;
+/** Branches that are ordered by their last change. */
+export const BRANCHES_BY_CHANGE_MAX = 20_000;
+/** How long the dates of their tips may take to read; what was read is kept for the next page. */
+export const BRANCH_DATES_SPAN_MS = 2_000;
+/** Dates that are read in one go. Internal: they are all read in the end. */
+const DATES_PART = 100;
+
+/** A cache of the dates of commits, bounded in memory. */
+export interface KnownCommitSeconds {
+  get(commit: ObjectId): number | undefined;
+  set(commit: ObjectId, seconds: number): void;
+}
+
+export interface BranchPageContext extends ObjectsContext, AheadBehindContext {
+  readonly knownCommitSeconds: KnownCommitSeconds;
+  readonly clock: AheadBehindContext['clock'] & FindRefsContext['clock'];
+}
+
+/** `changed`: the newest tip first, and those of one second by name. */
+export type BranchOrder = 'name' | 'changed';
 
 export interface WantedBranchPage {
   /** A part of the name, in any case; empty finds all. */
   readonly search: string;
+  /** By default `name`. */
+  readonly order?: BranchOrder;
   readonly page: Page;
   readonly signal: AbortSignal;
 }
@@ -38,22 +64,30 @@ export interface BranchPage {
   readonly version: string;
   /** Short name. The branch need not exist. */
   readonly defaultBranch: string;
-  /** In byte order of their names. */
+  /** The order of the page: `name` where the other one was too costly. */
+  readonly order: BranchOrder;
   readonly branches: PageOf<ListedBranch>;
 }
 
 export async function listBranchPage(
   context: BranchPageContext,
   repository: FoundRepository,
-  { search, page, signal }: WantedBranchPage,
+  { search, order: wantedOrder = 'name', page, signal }: WantedBranchPage,
 ): Promise<BranchPage> {
   const wanted = { kind: 'branch', search, order: 'name', page } as const;
-  const { items, total } = await findRefs(context, repository.entity.state, wanted);
+  const named = await findRefs(context, repository.entity.state, wanted);
   const { defaultBranch } = repository;
+  const { total } = named;
   return closing(openView(context, repository), async (view) => {
     const base = findDefaultBranch(repository)?.id ?? null;
-    if (items.length === 0) return { version: view.version, defaultBranch, branches: { items: [], total } };
+    const about = { version: view.version, defaultBranch };
+    if (named.items.length === 0) return { ...about, order: wantedOrder, branches: { items: [], total } };
     const reader = await view.objects();
+    const all = wantedOrder === 'changed' && total <= BRANCHES_BY_CHANGE_MAX ? { offset: 0, limit: total } : null;
+    const found = all === null ? null : await findRefs(context, repository.entity.state, { ...wanted, page: all });
+    const dated = found === null ? null : await byChange(context, reader, found.items, signal);
+    const items = dated?.slice(page.offset, page.offset + page.limit) ?? named.items;
+    const order = dated === null ? 'name' : 'changed';
     const tips = items.map(({ ref }) => ref.id);
     const rows = await readCommitRows(reader, tips);
     const aheadBehind = base === null ? [] : await countAheadBehind(context, reader, tips, base, signal);
@@ -62,6 +96,33 @@ export async function listBranchPage(
       if (commit === undefined) return [];
       return [{ name, isDefault: name === defaultBranch, commit, aheadBehind: aheadBehind[index] ?? null }];
     });
-    return { version: view.version, defaultBranch, branches: { items: branches, total } };
+    return { ...about, order, branches: { items: branches, total } };
   });
+}
+
+/** Returns the branches in the order of their last change; null if the dates took too long to read. */
+async function byChange(
+  { knownCommitSeconds, clock }: BranchPageContext,
+  reader: ObjectReader,
+  branches: readonly NamedRef[],
+  signal: AbortSignal,
+): Promise<readonly NamedRef[] | null> {
+  const seconds = new Map<ObjectId, number>();
+  for (const { ref } of branches) {
+    const known = knownCommitSeconds.get(ref.id);
+    if (known !== undefined) seconds.set(ref.id, known);
+  }
+  const unknown = [...new Set(branches.map(({ ref }) => ref.id))].filter((id) => !seconds.has(id));
+  const endMs = clock.monotonicMs() + BRANCH_DATES_SPAN_MS;
+  for (let at = 0; at < unknown.length; at += DATES_PART) {
+    signal.throwIfAborted();
+    if (clock.monotonicMs() > endMs) return null;
+    for (const [id, read] of await reader.commitSeconds(unknown.slice(at, at + DATES_PART))) {
+      seconds.set(id, read);
+      knownCommitSeconds.set(id, read);
+    }
+    await clock.nextTurn();
+  }
+  const of = ({ ref }: NamedRef): number => seconds.get(ref.id) ?? 0;
+  return sortInTurns([...branches], (a, b) => of(b) - of(a), clock.nextTurn);
 }

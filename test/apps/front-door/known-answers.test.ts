@@ -4,6 +4,7 @@ import { describe, test } from 'vitest';
 import {
   createKnownAnswers,
   KNOWN_APART_MAX,
+  KNOWN_COMMIT_SECONDS_MAX,
   KNOWN_COMPARISONS_COMMITS_MAX,
   KNOWN_DIFFS_BYTES_MAX,
   KNOWN_FOLDERS_BYTES_MAX,
@@ -12,7 +13,7 @@ import {
 } from '../../../apps/front-door/known-answers.ts';
 import type { ChangedFile, Diff, DiffLine } from '../../../core/git/diff/diff.ts';
 import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
-import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
+import { type ObjectId, objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 
 const TIP = objectId('0'.repeat(39) + '1');
 
@@ -114,6 +115,15 @@ describe('What is known of commits', () => {
     assert.ok(knownPushes.get(first));
     knownPushes.set(last, pushed(64 * 1_024));
     assert.equal(knownPushes.get(rest), undefined);
+  });
+
+  test('is bounded in dates of commits', () => {
+    const { knownCommitSeconds } = createKnownAnswers();
+    const id = (n: number) => String(n).padStart(40, '0') as ObjectId;
+    for (let n = 0; n < KNOWN_COMMIT_SECONDS_MAX; n += 1) knownCommitSeconds.set(id(n), n);
+    assert.equal(knownCommitSeconds.get(id(1)), 1);
+    knownCommitSeconds.set(id(KNOWN_COMMIT_SECONDS_MAX), 0);
+    assert.equal(knownCommitSeconds.get(id(0)), undefined);
   });
 
   test('is bounded in distances of branches', () => {

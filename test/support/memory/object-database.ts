@@ -146,6 +146,7 @@ export function createMemoryObjects(): MemoryObjects {
       tips: async (ids) => ids.map(tip),
       commit: async (id) => commitOf(id),
       commits: async (ids) => ids.map(commitOf),
+      commitSeconds: async (ids) => new Map(ids.map((id) => [id, commitOf(id)?.committer.seconds ?? 0])),
       tag: async (id) => {
         const object = objects.get(id);
         return object?.type === 'tag' ? object.tag : null;

@@ -256,7 +256,7 @@ describe('The pages of repositories', () => {
   });
 
   test('list branches with their distance, tags by version, and what pushes did to them', async () => {
-    const branches = textOf(await page('/ada/engine/branches'));
+    const branches = textOf(await page('/ada/engine/branches?sort=name'));
     assert.match(branches, /2 branches .* feature\/one 0 ahead , 1 behind .* main default/);
     assert.match(textOf(await page('/ada/engine/branches?q=FEAT')), /1 branch .*feature\/one/);
     assert.match(textOf(await page('/ada/engine/branches?q=(')), /0 branches Nothing matches “\(” Show all branches/);

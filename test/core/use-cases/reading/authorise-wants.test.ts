@@ -50,6 +50,7 @@ function started(
     commit: unused,
     tag: unused,
     commits: unused,
+    commitSeconds: unused,
     tree: unused,
     entry: unused,
     blob: unused,

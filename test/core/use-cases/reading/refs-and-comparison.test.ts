@@ -1,6 +1,6 @@
 /** Pages of branches and tags, and the comparison of two refs, on a repository of the real git. */
 import assert from 'node:assert/strict';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, onTestFinished, test } from 'vitest';
 import type { Diff } from '../../../../core/git/diff/diff.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
@@ -12,7 +12,11 @@ import {
   type KnownComparison,
   type WantedComparison,
 } from '../../../../core/use-cases/reading/compare-refs.ts';
-import { listBranchPage } from '../../../../core/use-cases/reading/list-branch-page.ts';
+import {
+  BRANCH_DATES_SPAN_MS,
+  BRANCHES_BY_CHANGE_MAX,
+  listBranchPage,
+} from '../../../../core/use-cases/reading/list-branch-page.ts';
 import { listTagPage } from '../../../../core/use-cases/reading/list-tag-page.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
@@ -28,6 +32,7 @@ let counts = 0;
 const known = new Map<string, AheadBehind>();
 const knownComparisons = new Map<string, KnownComparison>();
 const knownDiffs = new Map<string, Diff>();
+const knownCommitSeconds = new Map<ObjectId, number>();
 
 beforeAll(async () => {
   reading = await startGitReading();
@@ -68,7 +73,8 @@ function context(change: (history: ObjectReader['history']) => Partial<ObjectRea
       return { ...reader, history: { ...counted, ...change(counted) } };
     },
   };
-  return { objects, knownAheadBehind: known, knownComparisons, knownDiffs, clock: reading.node.clock };
+  const caches = { knownAheadBehind: known, knownCommitSeconds, knownComparisons, knownDiffs };
+  return { objects, ...caches, clock: reading.node.clock };
 }
 
 describe('A page of branches', () => {
@@ -124,6 +130,80 @@ describe('A page of branches', () => {
       [null, null, { ahead: 0, behind: 0 }, null],
     );
     assert.deepEqual([...spans], [APART_SPAN_MS]);
+  });
+});
+
+describe('A page of branches by their last change', () => {
+  const changed = async (
+    of: GitReading,
+    page = PAGE,
+    change: (reader: ObjectReader) => Partial<ObjectReader> = () => ({}),
+  ) => {
+    const objects = {
+      open: async (committed: Parameters<GitReading['node']['objects']['open']>[0]): Promise<ObjectReader> => {
+        const reader = await of.node.objects.open(committed);
+        return { ...reader, ...change(reader) };
+      },
+    };
+    const caches = { knownAheadBehind: known, knownCommitSeconds, knownComparisons, knownDiffs };
+    const wanted = { search: '', order: 'changed', page, signal } as const;
+    return listBranchPage({ objects, ...caches, clock: of.node.clock }, await of.current(), wanted);
+  };
+  const namesOf = ({ branches }: { readonly branches: { readonly items: readonly { readonly name: string }[] } }) =>
+    branches.items.map(({ name }) => name);
+
+  async function another(): Promise<GitReading> {
+    const many = await startGitReading();
+    onTestFinished(() => many.close());
+    return many;
+  }
+
+  test('has the newest first, in pages, and reads each date once', async () => {
+    knownCommitSeconds.clear();
+    const read: ObjectId[] = [];
+    const counting = (reader: ObjectReader): Partial<ObjectReader> => ({
+      commitSeconds: (ids) => {
+        read.push(...ids);
+        return reader.commitSeconds(ids);
+      },
+    });
+    const list = await changed(reading, PAGE, counting);
+    assert.deepEqual([list.order, namesOf(list)], ['changed', ['apart', 'main', 'side', 'Feature/(x)+']]);
+    assert.equal(read.length, 4);
+    const second = await changed(reading, { offset: 1, limit: 2 }, counting);
+    assert.deepEqual([namesOf(second), second.branches.total], [['main', 'side'], 4]);
+    assert.equal(read.length, 4);
+  });
+
+  test(`is by name beyond ${BRANCHES_BY_CHANGE_MAX} branches`, async () => {
+    const many = await another();
+    const one = many.git.commit({ text: 'one\n' });
+    const names = Array.from({ length: BRANCHES_BY_CHANGE_MAX }, (_, number) => `refs/heads/b${number}`);
+    await many.push(Object.fromEntries(names.map((name) => [name, one])));
+    assert.equal((await changed(many)).order, 'changed');
+    await many.push({ 'refs/heads/one-more': one });
+    const list = await changed(many, { offset: 0, limit: 2 });
+    assert.deepEqual([list.order, namesOf(list)], ['name', ['b0', 'b1']]);
+  });
+
+  // The attack: many branches, each with a tip of its own, on storage that is slow.
+  test('is by name where the dates take too long to read, and what was read is kept', async () => {
+    const many = await another();
+    const tree = many.git.tree([]);
+    const tips = Array.from({ length: 101 }, (_, number) =>
+      many.git.object('commit', `tree ${tree}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> ${number} +0000\n\nx\n`),
+    );
+    await many.push(Object.fromEntries(tips.map((id, number) => [`refs/heads/t${number}`, id])));
+    const after = (ms: number) => (): Partial<ObjectReader> => ({
+      commitSeconds: async (ids: readonly ObjectId[]) => {
+        many.node.clock.advance(ms);
+        return new Map(ids.map((id) => [id, tips.indexOf(id)]));
+      },
+    });
+    const late = await changed(many, { offset: 0, limit: 1 }, after(BRANCH_DATES_SPAN_MS + 1));
+    assert.deepEqual([late.order, namesOf(late)], ['name', ['t0']]);
+    const list = await changed(many, { offset: 0, limit: 1 }, after(BRANCH_DATES_SPAN_MS));
+    assert.deepEqual([list.order, namesOf(list)], ['changed', ['t100']]);
   });
 });
 
