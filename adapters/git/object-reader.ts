@@ -27,6 +27,7 @@ import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
 import { readCommitSeconds, readInTurn, readTips } from './packs/object-graph.ts';
 import { parseCommit, parseTagObject } from './packs/object-parsing.ts';
 import { createObjectSource } from './packs/object-source.ts';
+import { idsStartingWith } from './packs/pack-index.ts';
 import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { entryOfName, treePage } from './packs/tree-entries.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
@@ -86,6 +87,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
 
   return {
     lookup: (ids) => withLease(() => readInTurn(ids, (id) => source.info(id))),
+    startingWith: (digits, limit) => withLease(() => startingWith(lease, digits, limit)),
     tips: (ids) => withLease(() => readTips(source, ids)),
     commit: (id) => withLease(() => commit(id)),
     commits: (ids) => withLease(() => readInTurn(ids, commit)),
@@ -132,6 +134,13 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
       }),
     close,
   };
+}
+
+/** One pack after the other, since each search may read files; an object may lie in several. */
+async function startingWith({ packs }: CacheLease, digits: string, limit: number): Promise<readonly ObjectId[]> {
+  const found = new Set<ObjectId>();
+  for (const { index } of packs) for (const id of await idsStartingWith(index, digits, limit)) found.add(id);
+  return [...found].sort().slice(0, limit);
 }
 
 /** Searches a tree while it holds one of the few turns for large objects, if the tree is one; null if there is none. */

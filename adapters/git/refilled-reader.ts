@@ -23,6 +23,7 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
   const { call, stream } = callsOf(reopened);
   return {
     lookup: (ids) => call((reader) => reader.lookup(ids)),
+    startingWith: (digits, limit) => call((reader) => reader.startingWith(digits, limit)),
     tips: (ids) => call((reader) => reader.tips(ids)),
     commit: (id) => call((reader) => reader.commit(id)),
     commits: (ids) => call((reader) => reader.commits(ids)),

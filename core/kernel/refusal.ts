@@ -5,7 +5,7 @@
  * apps/api holds the message and HTTP status of each refusal, and must cover this union exactly.
  */
 import type { Grant, Scope } from './grants.ts';
-import type { EventId, RepositoryId } from './ids.ts';
+import type { EventId, ObjectId, RepositoryId } from './ids.ts';
 import type { TargetFault } from './target-fault.ts';
 
 /** A setting of a storage bucket, by its name on the wire. */
@@ -134,7 +134,15 @@ export type Refusal =
       readonly branches: readonly string[];
       readonly others: number;
     }
-  | { readonly code: 'ref-not-found' }
+  /** Of a comparison it says which of the two is not there. */
+  | { readonly code: 'ref-not-found'; readonly side?: ComparedSide }
+  /** Several commits begin with these hex digits; names the first of them, and says whether there may be others. */
+  | {
+      readonly code: 'short-id-ambiguous';
+      readonly digits: string;
+      readonly commits: readonly ObjectId[];
+      readonly more: boolean;
+    }
   /** A tag may lead to a folder or a file. */
   | { readonly code: 'ref-not-a-commit'; readonly type: 'tree' | 'blob' }
   | { readonly code: 'ref-not-a-tree' }

@@ -179,6 +179,8 @@ export interface WalkOptions {
 export interface ObjectReader {
   /** Returns each object's type and size, null for a missing one. Runs in-process; inflates no more than a header. */
   lookup(ids: readonly ObjectId[]): Promise<readonly (ObjectInfo | null)[]>;
+  /** Returns the first ids of objects that begin with these lower-case hex digits, in order, at most `limit`. */
+  startingWith(digits: string, limit: number): Promise<readonly ObjectId[]>;
   tips(ids: readonly ObjectId[]): Promise<readonly FoundTip[]>;
   /** Throws `object-too-large` for an object above the size limits of a push; so do all calls up to `entry`. */
   commit(id: ObjectId): Promise<Commit | null>;

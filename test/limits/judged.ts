@@ -648,6 +648,10 @@ export const LIMIT_TESTS: LimitTests = {
     'says what was not found in time': 'COMPARISON_SPAN_MS',
   },
   'test/core/use-cases/reading/resolve-ref.test.ts': {
+    'is the commit that a short id names, after branches and tags, if a ref reaches it and no other':
+      'SHORT_ID_DIGITS_MIN',
+    'is refused where several commits begin alike, which are named up to the limit':
+      'SHORT_ID_COMMITS_NAMED_MAX SHORT_ID_OBJECTS_MAX',
     'is refused with branches up to the limit where the default branch is not there, and the others are counted':
       'BRANCHES_NAMED_MAX',
   },

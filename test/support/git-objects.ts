@@ -50,6 +50,7 @@ export function gitObjects(folder: string): GitObjects {
           for (const line of output.split('\n')) if (line !== '') yield objectId(line);
         },
         ...{
+          startingWith: unused,
           tips: unused,
           commitSeconds: unused,
           commitText: unused,

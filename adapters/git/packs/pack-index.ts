@@ -203,6 +203,27 @@ function compareAt(bytes: Buffer, start: number, id: Uint8Array): number {
   return 0;
 }
 
+/** Returns the first ids of the index that begin with these hex digits, in order, at most `limit`. */
+export async function idsStartingWith(index: PackIndex, digits: string, limit: number): Promise<readonly ObjectId[]> {
+  const first = Buffer.from(digits.padEnd(2 * OBJECT_ID_BYTES, '0'), 'hex');
+  let low = 0;
+  let high = index.objectCount;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareAt(await index.ids(middle, middle + 1), 0, first) < 0) low = middle + 1;
+    else high = middle;
+  }
+  if (low === index.objectCount) return [];
+  const bytes = await index.ids(low, Math.min(low + limit, index.objectCount));
+  const ids: ObjectId[] = [];
+  for (let at = 0; at < bytes.length; at += OBJECT_ID_BYTES) {
+    const id = bytes.toString('hex', at, at + OBJECT_ID_BYTES);
+    if (!id.startsWith(digits)) break;
+    ids.push(objectId(id));
+  }
+  return ids;
+}
+
 /** How many ids are compared in one go: a turn of the event loop of about a millisecond. */
 const COMPARED_AT_ONCE = 4_096;
 

@@ -66,7 +66,7 @@ export const COMMIT_ROUTES: readonly Route[] = [
     grant: 'API_COMMITS_READ',
     schemas: { params: COMMIT_PARAMS },
     answers: { 200: CHANGED_COMMIT },
-    problems: [304],
+    problems: [304, 422],
     handle: getCommit,
   }),
   repositoryRoute({

@@ -1,6 +1,5 @@
 /** The commit listing on the wire. */
 import { z } from 'zod';
-import { OBJECT_ID_PATTERN_ANY_CASE } from '../../../core/kernel/ids.ts';
 import { DIFF_FILES_MAX } from '../../../core/kernel/limits.ts';
 import { COMMIT_SUMMARY, ENCODED_PATH, HEXSHA, PAGE_QUERY, PAGINATION, TIMESTAMP } from './common.ts';
 import { REPOSITORY_PARAMS } from './params.ts';
@@ -63,14 +62,15 @@ export const CHANGED_COMMIT = z
 
 export const COMMIT_PARAMS = z.object({
   ...REPOSITORY_PARAMS.shape,
-  hexsha: z
-    .string()
-    .meta({ description: 'A full commit id.', wire: { type: 'string', pattern: `^${OBJECT_ID_PATTERN_ANY_CASE}$` } }),
+  hexsha: z.string().meta({
+    description: 'A commit id, or its first 7 digits and more if no other commit that a ref reaches begins with them.',
+    wire: { type: 'string', pattern: '^[0-9a-fA-F]{7,40}$' },
+  }),
 });
 
 export const REF = z.string().meta({
   description:
-    'A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch.',
+    'A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name, or the first 7 to 39 digits of the id of a commit if no tag has it either; several such commits are 422, which names ten at most. No revision expressions. Absent or empty: the default branch.',
   examples: ['main'],
 });
 

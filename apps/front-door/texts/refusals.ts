@@ -237,7 +237,12 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     message: ({ branch, branches, others }) =>
       `The default branch ${branch} does not exist. Branches: ${branches.join(', ')}${others === 0 ? '' : ` and ${others} more`}`,
   },
-  'ref-not-found': { status: 404, message: () => 'Ref not found' },
+  'ref-not-found': { status: 404, message: ({ side }) => `Ref not found${side === undefined ? '' : `: ${side}`}` },
+  'short-id-ambiguous': {
+    status: 422,
+    message: ({ digits, commits, more }) =>
+      `Several commits begin with ${digits}: ${commits.join(', ')}${more ? ' and others' : ''}`,
+  },
   'ref-not-a-commit': { status: 422, message: ({ type }) => `The ref leads to a ${type}, not to a commit` },
   'ref-not-a-tree': { status: 422, message: () => 'The ref leads to a blob: not a tree' },
   'moment-in-future': { status: 422, message: () => 'This moment has not come yet' },

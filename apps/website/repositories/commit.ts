@@ -4,6 +4,7 @@ import { listedCommit } from '../../../core/git/history/listed-commit.ts';
 import type { Commit, Signature } from '../../../core/git/objects.ts';
 import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
+import { shortIdNamed } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
@@ -11,13 +12,14 @@ import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
-import { type PageRequest, showRefusal } from './page-request.ts';
+import { leadToFullId, type PageRequest, showRefusal } from './page-request.ts';
 import { pushedBy } from './pushed-by.ts';
 import { bodyOf, shortId, shownName, subjectOf } from './shown-text.ts';
 
 export async function showCommit(asked: PageRequest): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const id = visit.params['id'] ?? '';
+  if (shortIdNamed(id) !== null) return leadToFullId(asked, id);
   const found = await readCommit(context, repository, { id, signal: visit.signal });
   if ('refused' in found) return showRefusal(asked, found.refused);
   const { diff } = found;

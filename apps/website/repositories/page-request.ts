@@ -6,15 +6,18 @@
  */
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import type { Requirement } from '../../../core/use-cases/callers/permission.ts';
+import { fullIdOf } from '../../../core/use-cases/reading/full-id.ts';
 import { type RefPath, splitRefPath } from '../../../core/use-cases/reading/ref-path.ts';
+import { isShortId } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { type FoundRepository, isFormerName } from '../../../core/use-cases/repositories/repositories.ts';
 import { admitToRepository } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
-import { movedTo, type SiteAnswer } from '../layout/answer.ts';
+import { localPath, movedTo, redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS } from '../layout/forms.ts';
+import { type Content, html } from '../layout/html.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { repositoryAddress, segmentsOf } from './addresses.ts';
+import { commitAddress, repositoryAddress, segmentsOf } from './addresses.ts';
 import { repositoryAsOf } from './as-of.ts';
 
 export interface PageRequest {
@@ -67,14 +70,27 @@ export function onPlace(
     const segments = segmentsOf(asked.visit.target);
     if (segments === null) return notFound(asked.visit);
     const place = splitRefPath(asked.repository, segments);
-    return place === null ? showRefusal(asked, { code: 'ref-not-found' }) : handler(asked, place);
+    if (place === null) return showRefusal(asked, { code: 'ref-not-found' });
+    return isShortId(asked.repository, place.ref) ? leadToFullId(asked, place.ref) : handler(asked, place);
   });
+}
+
+const BEFORE_REF = /^(\/[^/?#]+\/[^/?#]+\/[^/?#]+\/)[^/?#]+/;
+
+/** Leads to the same page under the full id, which stays right whatever is pushed later. */
+export async function leadToFullId(asked: PageRequest, digits: string): Promise<SiteAnswer> {
+  const { context, repository, visit } = asked;
+  const addressOf = (id: string): string => visit.target.replace(BEFORE_REF, `$1${id}`);
+  const found = await fullIdOf(context, repository, digits);
+  if ('refused' in found) return showRefusal(asked, found.refused, addressOf);
+  const address = localPath(addressOf(found.id));
+  return address === null ? notFound(visit) : redirectTo(address);
 }
 
 interface RefusalPage {
   readonly status: number;
   readonly title: string;
-  readonly text: string;
+  readonly text: Content;
 }
 
 /** What the use cases of reading refuse; anything else is no fault of the address. */
@@ -114,15 +130,28 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
   },
 };
 
-/** The page for what a use case refused to show. */
+/**
+ * The page for what a use case refused to show. `addressOf` leads to what was asked for under the full id of a commit;
+ * by default to the commit.
+ */
 export function showRefusal(
   { visit, repository }: Pick<PageRequest, 'visit' | 'repository'>,
-  { code }: Refusal,
+  refusal: Refusal,
+  addressOf = (id: string): string => commitAddress(repository, id),
 ): SiteAnswer {
-  const refused = PAGES[code];
+  const refused = refusal.code === 'short-id-ambiguous' ? severalCommits(refusal, addressOf) : PAGES[refusal.code];
   if (refused === undefined) return notFound(visit);
   const label = `${repository.account.username}/${repository.owned.name}`;
   return showProblem(visit, { ...refused, back: { path: repositoryAddress(repository), label } });
+}
+
+function severalCommits(
+  { digits, commits, more }: Extract<Refusal, { readonly code: 'short-id-ambiguous' }>,
+  addressOf: (id: string) => string,
+): RefusalPage {
+  const links = commits.map((id) => html` <a class="id" href="${addressOf(id)}">${id}</a>`);
+  const text = html`Choose one, or write more digits:${links}${more && ' and others'}`;
+  return { status: 422, title: `Several commits begin with ${digits}`, text };
 }
 
 /** Returns a number of the query, `otherwise` if it is missing or none. */

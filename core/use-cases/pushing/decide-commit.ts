@@ -26,7 +26,7 @@ import type { NewObjects } from '../../ports/new-objects.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 import { currentTips } from '../reading/authorise-wants.ts';
 import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
-import { resolveRef } from '../reading/resolve-ref.ts';
+import { isShortId, resolveRef } from '../reading/resolve-ref.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { faultOf, type RefFault } from './change-refs.ts';
 import { createObjectsToPush, ObjectRefused, type ObjectsToPush } from './objects-to-push.ts';
@@ -174,6 +174,8 @@ async function startOf(
   start: string | null,
 ): Promise<Commit | null | 'not-found'> {
   if (start === null) return null;
+  // Which commit a short id means may change before the request is sent again.
+  if (isShortId(repository, start)) return 'not-found';
   const resolved = await resolveRef(repository, reader, start);
   return 'refused' in resolved ? 'not-found' : resolved.commit;
 }

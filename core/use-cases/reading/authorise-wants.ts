@@ -63,14 +63,27 @@ export async function unauthorisedMentions(
  * may have more.
  */
 export async function isReachedByRefs(
-  { entity }: Pick<FoundRepository, 'entity'>,
+  repository: Pick<FoundRepository, 'entity'>,
   reader: ObjectReader,
   id: ObjectId,
 ): Promise<boolean> {
+  return (await reachedByRefs(repository, reader, [id])).length > 0;
+}
+
+/** Returns those of the ids of objects that exist which a current ref reaches. */
+export async function reachedByRefs(
+  { entity }: Pick<FoundRepository, 'entity'>,
+  reader: ObjectReader,
+  ids: readonly ObjectId[],
+): Promise<readonly ObjectId[]> {
   const { state, revision } = entity;
   // In a clean repository every object is reached (docs/git-path.md, Wants), and its tips need not be collected.
-  if (state.clean || currentTips(state).has(id)) return true;
-  return (await reader.reachable([id], [...currentTips(state)], String(revision))).has(id);
+  if (state.clean) return ids;
+  const tips = currentTips(state);
+  const others = ids.filter((id) => !tips.has(id));
+  if (others.length === 0) return ids;
+  const reached = await reader.reachable(others, [...tips], String(revision));
+  return ids.filter((id) => tips.has(id) || reached.has(id));
 }
 
 /** Splits the ids that are neither current tips nor ones left recently into those that exist and those that do not. */

@@ -14,7 +14,7 @@ import { isBeyondBounds } from '../../ports/object-database.ts';
 import type { ObjectHistory } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
-import { reachableCommit } from './resolve-ref.ts';
+import { commitNamed } from './resolve-ref.ts';
 
 /** How long git may take for a diff. */
 export const DIFF_SPAN_MS = 5_000;
@@ -30,7 +30,7 @@ export interface DiffContext extends ObjectsContext {
 }
 
 export interface WantedCommit {
-  /** A full commit id; anything else is not found. */
+  /** A full or a short commit id; anything else is not found. */
   readonly id: string;
   /** What the caller shows of the diff; by default up to the limits. */
   readonly bounds?: Partial<DiffBounds>;
@@ -48,7 +48,7 @@ export interface CommitWithDiff {
 
 type Refused = { readonly refused: Refusal };
 
-/** Refused with `ref-not-found`. */
+/** Refused with `ref-not-found` or `short-id-ambiguous`. */
 export async function readCommit(
   context: DiffContext,
   repository: FoundRepository,
@@ -56,8 +56,9 @@ export async function readCommit(
 ): Promise<CommitWithDiff | Refused> {
   return closing(openView(context, repository), async (view) => {
     const reader = await view.objects();
-    const commit = await reachableCommit(repository, reader, id);
+    const commit = await commitNamed(repository, reader, id);
     if (commit === null) return refuse({ code: 'ref-not-found' });
+    if ('refused' in commit) return commit;
     const diff = await readDiff(context, reader, commit.parents[0] ?? null, commit.id, { bounds, signal });
     return { version: view.version, commit, diff };
   });

@@ -2,14 +2,14 @@
  * Splits `<ref>/<path>` of an address, where both may hold slashes, and names a ref so that it is split again.
  *
  * Invariants: the first segment says whether an id, `HEAD` or a full name stands there, as in resolve-ref.ts; else the
- * longest branch or tag is meant, so an address names one thing only. `addressedRef` returns a name that `splitRefPath`
+ * longest branch or tag is meant, and a short id if there is none, so an address names one thing only. `addressedRef` returns a name that `splitRefPath`
  * finds again before the same path, whatever other refs there are; every link is made with it. Both cost little for any
  * address, since the components of a ref are bounded.
  */
 import { decodeUtf8, encodeUtf8 } from '../../git/utf8.ts';
 import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { FULL, findRef, HEAD, idNamed, isContinued } from './resolve-ref.ts';
+import { FULL, findRef, HEAD, idNamed, isContinued, isShortId } from './resolve-ref.ts';
 
 /** Components of a ref's short name in an address of the website; deeper refs are read by other ways only. */
 export const REF_ADDRESS_COMPONENTS_MAX = 64;
@@ -21,7 +21,7 @@ export interface RefPath {
   readonly names: readonly Uint8Array[];
 }
 
-/** Null if no start of the segments names a ref, or has the form of a commit id. */
+/** Null if no start of the segments names a ref, or has the form of a full or short commit id. */
 export function splitRefPath(repository: FoundRepository, segments: readonly Uint8Array[]): RefPath | null {
   const [head] = segments;
   const first = head === undefined ? null : decodeUtf8(head);
@@ -33,7 +33,8 @@ export function splitRefPath(repository: FoundRepository, segments: readonly Uin
   const isFull = `${component}/` === FULL;
   const starts = candidates(segments, REF_ADDRESS_COMPONENTS_MAX + (isFull ? FULL_NAME_COMPONENTS : 0));
   const found = starts.findLast(({ ref }) => ref.startsWith(FULL) === isFull && findRef(repository, ref) !== null);
-  return found === undefined ? null : { ref: found.ref, names: segments.slice(found.length) };
+  if (found !== undefined) return { ref: found.ref, names: segments.slice(found.length) };
+  return isShortId(repository, first) ? { ref: first, names: segments.slice(1) } : null;
 }
 
 /** How many components the full name of a branch has more than its short one. */

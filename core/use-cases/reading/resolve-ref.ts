@@ -1,22 +1,22 @@
 /**
- * The one place that says what a text names for who reads a repository: its commit by a full id, or one of its refs,
+ * The one place that says what a text names for who reads a repository: its commit by an id, or one of its refs,
  * never a revision expression.
  *
  * Invariants: the form of the text decides first, so that nobody takes over what another pinned by pushing a name: 40
  * hex digits are an id, `HEAD` is the default branch, and what begins with `refs/` is a full name; each of these is
- * nothing else. Then a branch is found before a tag. Only commits that the repository's current refs reach are found,
- * so readers cannot see the commits of a deleted branch.
+ * nothing else. Then a branch is found before a tag, and a short id after both. Only commits that the repository's
+ * current refs reach are found, so readers cannot see the commits of a deleted branch.
  */
 import type { Commit } from '../../git/objects.ts';
 import { byRefOrder } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
-import { type ObjectId, parseObjectId } from '../../kernel/ids.ts';
+import { OBJECT_ID_DIGITS, type ObjectId, parseObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import { type Refs, refRuns } from '../../repository/ref-runs.ts';
 import type { Ref } from '../../repository/state.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { isReachedByRefs } from './authorise-wants.ts';
+import { isReachedByRefs, reachedByRefs } from './authorise-wants.ts';
 
 export interface ResolvedRef {
   /** The text that the caller used, or the short name of the default branch. */
@@ -58,6 +58,26 @@ export const FULL = 'refs/';
 /** Returns the id that a text is: 40 hex digits of either case. */
 export function idNamed(text: string): ObjectId | null {
   return parseObjectId(text.toLowerCase());
+}
+
+/** Digits of the shortest id that is looked for. */
+export const SHORT_ID_DIGITS_MIN = 7;
+/** Commits that a refusal names when several begin alike. */
+export const SHORT_ID_COMMITS_NAMED_MAX = 10;
+/** Objects whose ids begin alike that are looked at; of more no commit is said to be the only one. */
+export const SHORT_ID_OBJECTS_MAX = 1_000;
+
+const SHORT_ID = new RegExp(`^[0-9a-f]{${SHORT_ID_DIGITS_MIN},${OBJECT_ID_DIGITS - 1}}$`);
+
+/** Returns the digits of a text that may be a short id, in lower case; null for another text. */
+export function shortIdNamed(text: string): string | null {
+  const digits = text.toLowerCase();
+  return SHORT_ID.test(digits) ? digits : null;
+}
+
+/** Whether the text can only be a short id here, since no ref has this name. Which commit it means may change. */
+export function isShortId(repository: RefsOf, text: string): boolean {
+  return shortIdNamed(text) !== null && findRef(repository, text) === null;
 }
 
 /** Returns the ref that the text names; null if there is none, or if the text is an id. */
@@ -166,7 +186,7 @@ export async function resolveRef(
 
 /**
  * A `requested` of null, or an empty one, is the default branch. Refused with `repository-without-commits`,
- * `default-branch-missing` or `ref-not-found`.
+ * `default-branch-missing`, `ref-not-found` or `short-id-ambiguous`.
  */
 export async function resolveObject(
   repository: FoundRepository,
@@ -179,7 +199,8 @@ export async function resolveObject(
     return refuse(withoutDefaultBranch(repository));
   }
   const target = found === null ? null : (found.ref.peeled ?? found.ref.id);
-  const commit = target === null ? await reachableCommit(repository, reader, text) : await reader.commit(target);
+  const commit = target === null ? await commitNamed(repository, reader, text) : await reader.commit(target);
+  if (commit !== null && 'refused' in commit) return commit;
   const root = commit === null ? await rootAt(reader, target) : { type: 'tree' as const, id: commit.tree };
   return root === null
     ? refuse({ code: 'ref-not-found' })
@@ -213,6 +234,35 @@ export async function reachableCommit(
   const [info] = await reader.lookup([id]);
   if (info?.type !== 'commit') return null;
   return (await isReachedByRefs(repository, reader, id)) ? reader.commit(id) : null;
+}
+
+/**
+ * Returns the commit that a full or a short id names, in either case, if a current ref reaches it; null if there is
+ * none. Refused with `short-id-ambiguous` if several begin with the short one.
+ */
+export async function commitNamed(
+  repository: FoundRepository,
+  reader: ObjectReader,
+  text: string,
+): Promise<Commit | Refused | null> {
+  const digits = shortIdNamed(text);
+  if (digits === null) return reachableCommit(repository, reader, text);
+  const found = await reader.startingWith(digits, SHORT_ID_OBJECTS_MAX + 1);
+  const infos = await reader.lookup(found.slice(0, SHORT_ID_OBJECTS_MAX));
+  const commits = infos.flatMap((info) => (info?.type === 'commit' ? [info.id] : []));
+  const reached = await reachedByRefs(repository, reader, commits);
+  const isUnknown = found.length > SHORT_ID_OBJECTS_MAX;
+  if (reached.length > 1 || isUnknown) {
+    const named = reached.slice(0, SHORT_ID_COMMITS_NAMED_MAX);
+    return refuse({
+      code: 'short-id-ambiguous',
+      digits,
+      commits: named,
+      more: isUnknown || reached.length > named.length,
+    });
+  }
+  const [only] = reached;
+  return only === undefined ? null : reader.commit(only);
 }
 
 /**

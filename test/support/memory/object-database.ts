@@ -143,6 +143,11 @@ export function createMemoryObjects(): MemoryObjects {
     let closed = false;
     return {
       lookup: async (ids) => ids.map(info),
+      startingWith: async (digits, limit) =>
+        [...objects.keys()]
+          .filter((id) => id.startsWith(digits))
+          .sort()
+          .slice(0, limit),
       tips: async (ids) => ids.map(tip),
       commit: async (id) => commitOf(id),
       commits: async (ids) => ids.map(commitOf),

@@ -14,7 +14,7 @@ import {
   type PackMemory,
   type SizeBounds,
 } from '../../../../adapters/git/packs/pack-file.ts';
-import { hasAllOf, openPackIndex, type PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
+import { hasAllOf, idsStartingWith, openPackIndex, type PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
 import { createReadTurns } from '../../../../adapters/git/packs/read-turns.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
@@ -55,6 +55,15 @@ describe('a pack read in process', () => {
       const info = await opened.pack.info(offset);
       assert.deepEqual([info?.type, info?.sizeBytes], [type, size]);
       assert.deepEqual(await opened.pack.type(offset), { type, deltas: info?.deltas });
+    }
+  });
+
+  test('finds the objects whose ids begin with digits, in order and up to a number', async () => {
+    const sorted = objects.map(({ id }) => id).sort();
+    for (const digits of ['', ...sorted.map((id) => id.slice(0, 2)), ...sorted, '0', 'f', 'ff', '0'.repeat(40)]) {
+      const expected = sorted.filter((id) => id.startsWith(digits));
+      assert.deepEqual(await idsStartingWith(opened.index, digits, sorted.length), expected, digits);
+      assert.deepEqual(await idsStartingWith(opened.index, digits, 1), expected.slice(0, 1), digits);
     }
   });
 

@@ -46,6 +46,7 @@ function started(
       );
       return new Set(ids.filter((id) => reached.includes(id)));
     },
+    startingWith: unused,
     tips: unused,
     commit: unused,
     tag: unused,

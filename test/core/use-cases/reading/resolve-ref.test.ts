@@ -5,7 +5,11 @@ import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { closing, openView } from '../../../../core/use-cases/reading/repository-view.ts';
 import {
   BRANCHES_NAMED_MAX,
+  commitNamed,
   resolveRef,
+  SHORT_ID_COMMITS_NAMED_MAX,
+  SHORT_ID_DIGITS_MIN,
+  SHORT_ID_OBJECTS_MAX,
   withoutDefaultBranch,
 } from '../../../../core/use-cases/reading/resolve-ref.ts';
 import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
@@ -56,6 +60,47 @@ describe('A ref to read', () => {
     assert.equal(await commitOf(pushed, 'refs/tags/same'), first);
   });
 
+  test('is the commit that a short id names, after branches and tags, if a ref reaches it and no other', async () => {
+    const { reading, repository, first, second, commitOf } = await started();
+    const pushed = await reading.push(repository, { 'refs/heads/master': second });
+    const short = second.slice(0, SHORT_ID_DIGITS_MIN);
+    for (const text of [short, short.toUpperCase(), second.slice(0, 39)])
+      assert.equal(await commitOf(pushed, text), second);
+    for (const text of [second.slice(0, SHORT_ID_DIGITS_MIN - 1), `${second}0`, `${short}~1`, `${short}g`]) {
+      assert.equal(await commitOf(pushed, text), 'ref-not-found', text);
+    }
+    const tagged = await reading.push(pushed, { [`refs/tags/${short}`]: first });
+    assert.equal(await commitOf(tagged, short), first);
+    const gone = await reading.push(tagged, { [`refs/tags/${short}`]: null, 'refs/heads/master': first });
+    assert.equal(await commitOf(gone, short), 'ref-not-found');
+    assert.equal(await commitOf(gone, first.slice(0, SHORT_ID_DIGITS_MIN)), first);
+  });
+
+  // Commits whose ids begin alike take long to make, so the search for them is replaced.
+  test('is refused where several commits begin alike, which are named up to the limit', async () => {
+    const { reading, repository, objects, tree } = await started();
+    const commits = Array.from({ length: SHORT_ID_COMMITS_NAMED_MAX + 1 }, (_, n) =>
+      objects.commit({ tree, seconds: n + 10 }),
+    ).sort();
+    const refs = Object.fromEntries(commits.map((id, n) => [`refs/heads/b${n}`, id]));
+    const pushed = await reading.push(repository, refs);
+    const alike = async (ids: readonly ObjectId[]) =>
+      closing(openView(reading.node, pushed), async (view) => {
+        const reader = { ...(await view.objects()), startingWith: async () => ids };
+        const found = await commitNamed(pushed, reader, 'abcdef0');
+        return found !== null && 'refused' in found ? found.refused : found?.id;
+      });
+    const code = 'short-id-ambiguous';
+    const most = commits.slice(0, SHORT_ID_COMMITS_NAMED_MAX);
+    assert.deepEqual(await alike(most), { code, digits: 'abcdef0', commits: most, more: false });
+    assert.deepEqual(await alike(commits), { code, digits: 'abcdef0', commits: most, more: true });
+    assert.equal(await alike([commits[0] as ObjectId, tree]), commits[0], 'what is no commit is nothing here');
+    const others = Array.from({ length: SHORT_ID_OBJECTS_MAX - 1 }, () => tree);
+    assert.equal(await alike([commits[0] as ObjectId, ...others]), commits[0]);
+    const refused = { code, digits: 'abcdef0', commits: [commits[0]], more: true };
+    assert.deepEqual(await alike([commits[0] as ObjectId, ...others, tree]), refused);
+  });
+
   test('is refused with branches up to the limit where the default branch is not there, and the others are counted', async () => {
     const { reading, repository, first } = await started();
     const named = async (count: number) => {
@@ -80,7 +125,7 @@ describe('A ref to read', () => {
     assert.equal(await commitOf(pushed, 'tree'), 'ref-not-a-commit');
   });
 
-  test('is not an expression, a short id, a part of a full name, or an object but a commit', async () => {
+  test('is not an expression, a too short id, a part of a full name, or an object but a commit', async () => {
     const { reading, repository, objects, tree, first, second, commitOf } = await started();
     const pushed = await reading.push(repository, {
       'refs/heads/master': second,
@@ -88,7 +133,7 @@ describe('A ref to read', () => {
       'refs/tags/v1': objects.tag(first, 'v1'),
     });
     const expressions = ['head', '@', 'master~1', 'master^', 'master@{1}', ':/A', 'master..v1', '--all', 'a\0b'];
-    const others = [second.slice(0, 12), 'heads/master', 'notes/commits', '../../x', tree, 'f'.repeat(40)];
+    const others = [second.slice(0, 6), 'heads/master', 'notes/commits', '../../x', tree, 'f'.repeat(40)];
     for (const requested of [...expressions, ...others])
       assert.equal(await commitOf(pushed, requested), 'ref-not-found', requested);
     assert.equal(await commitOf(pushed, 'refs/notes/commits'), first, 'a full name may be of any folder');
