@@ -12,6 +12,7 @@ import { ARCHIVE_ROUTES } from './handlers/archives.ts';
 import { AUDIT_ROUTES } from './handlers/audit.ts';
 import { BRANCH_ROUTES } from './handlers/branches.ts';
 import { COMMIT_ROUTES } from './handlers/commits.ts';
+import { COMPARISON_ROUTES } from './handlers/comparisons.ts';
 import { CONTENTS_ROUTES } from './handlers/contents.ts';
 import { DEVICE_LOGIN_ROUTES } from './handlers/device-login.ts';
 import { IDENTITY_ROUTES } from './handlers/identity.ts';
@@ -41,6 +42,7 @@ export const ROUTES: readonly Route[] = [
   ...TAG_ROUTES,
   ...REF_ROUTES,
   ...COMMIT_ROUTES,
+  ...COMPARISON_ROUTES,
   ...ARCHIVE_ROUTES,
   ...ACTIVITY_ROUTES,
   ...CONTENTS_ROUTES,

@@ -36,6 +36,8 @@ export const DEPENDENT_NAMES_MAX = 10;
 /** Why an account cannot reach what a bucket of it held: the bucket is gone, or is at another place. */
 export type LostPlace = 'bucket-deleted' | 'bucket-moved';
 
+export type ComparedSide = 'base' | 'head';
+
 export type Refusal =
   | { readonly code: 'username-invalid'; readonly reason: string }
   | { readonly code: 'username-reserved'; readonly username: string }
@@ -146,6 +148,8 @@ export type Refusal =
   /** A tag may lead to a folder or a file. */
   | { readonly code: 'ref-not-a-commit'; readonly type: 'tree' | 'blob' }
   | { readonly code: 'ref-not-a-tree' }
+  /** The commits between two took too long to find. */
+  | { readonly code: 'comparison-too-costly' }
   /** Asked for the past, for a moment that has not come. */
   | { readonly code: 'moment-in-future' }
   /** There is no object of this id and type, or no ref reaches it. */

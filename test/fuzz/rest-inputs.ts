@@ -86,6 +86,15 @@ function parameterValue({ scene, account, dice }: Making, { path, method }: Oper
       return dice.pick(scene.objects.commit);
     case 'archive':
       return dice.pick(['main.tar.gz', 'dev.zip', 'v1.tar.gz', `${dice.pick(scene.objects.commit)}.zip`, 'main.rar']);
+    case 'comparison':
+      return dice.pick([
+        'main...dev',
+        'dev..main',
+        'v1...main',
+        `${dice.pick(scene.objects.commit)}...main`,
+        'main',
+        '..',
+      ]);
     case 'path':
       return dice.pick(['file', 'folder', 'folder/', 'folder/file-3', 'folder/file-3/x', '']);
     default: {

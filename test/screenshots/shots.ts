@@ -163,7 +163,7 @@ export const SHOTS: readonly Shot[] = [
     commits: '/ada/lantern/commits',
     history: '/ada/lantern/commits/main/src/index.ts',
     commit: ['/ada/lantern/commits', follow('Merge add-schedule')],
-    compare: '/ada/lantern/compare?base=main&head=moonlight',
+    compare: '/ada/lantern/compare/main...moonlight',
     'compare-empty': '/ada/lantern/compare',
     branches: '/ada/lantern/branches',
     tags: '/ada/lantern/tags',

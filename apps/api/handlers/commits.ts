@@ -1,6 +1,5 @@
 /** Commits: the listing, whose bytes are made once for each page and revision of a repository, one, and new ones. */
 import type { z } from 'zod';
-import type { Diff } from '../../../core/git/diff/diff.ts';
 import { commitRow } from '../../../core/git/history/listed-commit.ts';
 import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
@@ -24,8 +23,8 @@ import { byAccount, signatureOf } from '../authors.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { changedOnce, GONE } from '../changed-once.ts';
 import { commitObject } from '../commit-json.ts';
-import { pathMembers } from '../contents-json.ts';
 import { rateAnswer } from '../denials.ts';
+import { COUNTED_ONLY, filesJson } from '../diff-json.ts';
 import { ok, problem } from '../http/answer.ts';
 import { parseQueryPath } from '../http/contents-path.ts';
 import { changesOf, notWritten } from '../new-commit.ts';
@@ -89,7 +88,6 @@ export const COMMIT_ROUTES: readonly Route[] = [
 ];
 
 type Query = z.output<typeof COMMITS_QUERY>;
-type ChangedFile = z.output<typeof CHANGED_COMMIT>['files'][number];
 type Refused = { readonly refused: Refusal };
 
 async function getCommits(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
@@ -129,15 +127,6 @@ async function makeBody(
   return { key: keyOf(version, query), body: encodeJson(json, `"${version}${truncated ? '-cut' : ''}-${form}"`) };
 }
 
-function previousMembers(bytes: Uint8Array | null): Pick<ChangedFile, 'previous_path' | 'previous_path_encoded'> {
-  if (bytes === null) return { previous_path: null };
-  const { path, path_encoded } = pathMembers(bytes);
-  return { previous_path: path, ...(path_encoded === undefined ? {} : { previous_path_encoded: path_encoded }) };
-}
-
-/** Lines are counted and not kept. */
-const COUNTED_ONLY = { fileLines: 0, keptBytes: 0 };
-
 async function getCommit(
   call: RepositoryCall,
   { params }: { readonly params: z.output<typeof COMMIT_PARAMS> },
@@ -154,20 +143,6 @@ async function getCommit(
   // A commit never changes, but another time may have counted more.
   const form = diff.truncated.includes('time') ? 'm3-cut' : 'm3';
   return conditionalAnswer(encodeJson(json, `"${commit.id}-${form}"`), request.headers['if-none-match']);
-}
-
-function filesJson(diff: Diff): Pick<z.output<typeof CHANGED_COMMIT>, 'files' | 'files_truncated'> {
-  return {
-    files: diff.files.map(({ path, previousPath, status, additions, deletions, binary }) => ({
-      ...pathMembers(path),
-      ...previousMembers(previousPath),
-      status,
-      additions,
-      deletions,
-      binary,
-    })),
-    files_truncated: diff.filesTotal !== diff.files.length,
-  };
 }
 
 type NewCommit = z.output<typeof NEW_COMMIT>;

@@ -8,7 +8,7 @@ export const NOT_FOUND = problem(404, 'Not found');
  * Last parameters that match slashes too: what they name may hold some, and no route lies below. So a proxy in front
  * may decode the slashes of a branch's name.
  */
-const WITH_SLASHES = /\{(path|branch|archive)\}$/;
+const WITH_SLASHES = /\{(path|branch|archive|comparison)\}$/;
 
 /** Returns the name of the last parameter if it matches slashes too, which the router calls `*`; else null. */
 export function slashedParameter(path: string): string | null {

@@ -13,18 +13,21 @@ export const COMMIT = z
   })
   .meta({ id: 'Commit' });
 
+export const COMMIT_PAGINATION = z
+  .object({
+    ...PAGINATION.shape,
+    total: z.int().nonnegative().nullable().meta({
+      description:
+        'The number of items on all pages. Null where they are not counted: the commits of a path, and those of a comparison that take too long.',
+    }),
+  })
+  .meta({ id: 'CommitPagination' });
+
 export const COMMITS = z
   .object({
     branch: z.string().meta({ description: 'The requested `ref`, else the default branch.' }),
     commits: z.array(COMMIT).meta({ description: 'In the order of `git log`: newest first.' }),
-    pagination: z
-      .object({
-        ...PAGINATION.shape,
-        total: z.int().nonnegative().nullable().meta({
-          description: 'The number of items on all pages. Null for the commits of a path: they are not counted.',
-        }),
-      })
-      .meta({ id: 'CommitPagination' }),
+    pagination: COMMIT_PAGINATION,
   })
   .meta({ id: 'CommitList' });
 
@@ -35,28 +38,28 @@ const LINES = z
   .nullable()
   .meta({ description: 'Null if they were not counted, as in a binary file.' });
 
+export const CHANGED_FILE = z
+  .object({
+    path: FILE_PATH.meta({ examples: ['src/main.c'] }),
+    path_encoded: ENCODED_PATH,
+    previous_path: FILE_PATH.nullable().meta({ description: 'The earlier path of a renamed file.' }),
+    previous_path_encoded: ENCODED_PATH,
+    status: z.enum(['added', 'modified', 'deleted', 'renamed', 'typechange']),
+    additions: LINES,
+    deletions: LINES,
+    binary: z.boolean(),
+  })
+  .meta({ id: 'ChangedFile' });
+
+export const FILES_TRUNCATED = z.boolean().meta({ description: 'Whether files are missing.' });
+
 export const CHANGED_COMMIT = z
   .object({
     ...COMMIT.shape,
-    files: z
-      .array(
-        z
-          .object({
-            path: FILE_PATH.meta({ examples: ['src/main.c'] }),
-            path_encoded: ENCODED_PATH,
-            previous_path: FILE_PATH.nullable().meta({ description: 'The earlier path of a renamed file.' }),
-            previous_path_encoded: ENCODED_PATH,
-            status: z.enum(['added', 'modified', 'deleted', 'renamed', 'typechange']),
-            additions: LINES,
-            deletions: LINES,
-            binary: z.boolean(),
-          })
-          .meta({ id: 'ChangedFile' }),
-      )
-      .meta({
-        description: `What differs from the first parent, or from nothing; at most ${DIFF_FILES_MAX} files, or as many as have 2 MiB of paths, in byte order of paths.`,
-      }),
-    files_truncated: z.boolean().meta({ description: 'Whether files are missing.' }),
+    files: z.array(CHANGED_FILE).meta({
+      description: `What differs from the first parent, or from nothing; at most ${DIFF_FILES_MAX} files, or as many as have 2 MiB of paths, in byte order of paths.`,
+    }),
+    files_truncated: FILES_TRUNCATED,
   })
   .meta({ id: 'CommitWithFiles' });
 

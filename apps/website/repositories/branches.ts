@@ -68,7 +68,7 @@ function rowOf({ visit, repository }: PageRequest, { name, isDefault, commit, ah
   return html`<tr><td class="wrap"><a href="${placeAddress(repository, 'tree', branchText(repository, name), [])}"><bdi>${shownName(name)}</bdi></a></td><td class="apart">${
     isDefault
       ? html`<span class="mark">default</span>`
-      : html`<a href="${compareAddress(repository, branchText(repository, repository.defaultBranch), branchText(repository, name))}">${distance(aheadBehind)}</a>${deleteLink(repository, branchRef(name), name)}`
+      : html`<a href="${compareAddress(repository, { base: branchText(repository, repository.defaultBranch), head: branchText(repository, name), direct: false })}">${distance(aheadBehind)}</a>${deleteLink(repository, branchRef(name), name)}`
   }</td><td class="wide" dir="auto"><a class="subject" href="${commitAddress(repository, commit.id)}">${subjectOf(
     commit.message,
   )}</a></td><td class="number">${timeAgo(commitTime(commit.committedAt), visit.now)}</td></tr>`;

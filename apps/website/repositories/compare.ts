@@ -1,78 +1,118 @@
-/** What one branch, tag or commit has that another lacks: the commits, and the lines since both were the same. */
+/**
+ * What one branch, tag or commit has that another lacks: the commits, and the lines since both were the same.
+ *
+ * Invariants: `compare/<base>...<head>` is the one address of a comparison, and the form leads there. No name of a ref
+ * holds two dots, so an address means one comparison only.
+ */
+import { decodeUtf8 } from '../../../core/git/utf8.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { type Comparison, compareRefs } from '../../../core/use-cases/reading/compare-refs.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
-import type { SiteAnswer } from '../layout/answer.ts';
+import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
-import { bytesOf } from '../layout/weight.ts';
-import { commitAddress, repositoryAddress, shownAddress } from './addresses.ts';
+import { notFound } from '../layout/problems.ts';
+import { bytesOf, textBytes } from '../layout/weight.ts';
+import { commitAddress, repositoryAddress, segmentsOf, shownAddress } from './addresses.ts';
 import { momentField } from './as-of.ts';
 import { daysOf } from './commits.ts';
+import { refOptions, suggestBranches, suggestInPlace } from './compare-suggestions.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
+import { SPARE_LINK_BYTES_MAX } from './limits.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager } from './pager.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
-/** Refs are in the query: a name may hold any number of slashes. */
+export interface ComparedTexts {
+  readonly base: string;
+  readonly head: string;
+  /** Whether the two are compared as they are, which git writes with two dots. */
+  readonly direct: boolean;
+}
+
 export function compareAddress(
   repository: FoundRepository,
-  base: string,
-  head: string,
+  { base, head, direct }: ComparedTexts,
   more: Readonly<Record<string, string>> = {},
 ): string {
-  return shownAddress(repository, `${repositoryAddress(repository)}/compare`, { base, head, ...more });
+  const [from, to] = [base, head].map((text) => text.split('/').map(encodeURIComponent).join('/'));
+  return shownAddress(
+    repository,
+    `${repositoryAddress(repository)}/compare/${from}${direct ? '..' : '...'}${to}`,
+    more,
+  );
 }
 
+const FRAME = { tab: 'Branches' } as const;
+
+/** The page of the form, and where the form leads. */
+export async function askToCompare(asked: PageRequest): Promise<SiteAnswer> {
+  const { repository } = asked;
+  const base = textAsked(asked, 'base') || branchText(repository, repository.defaultBranch);
+  const head = textAsked(asked, 'head');
+  if (head !== '') return redirectTo(compareAddress(repository, parseTexts(head) ?? { base, head, direct: false }));
+  const texts = { base, head, direct: false };
+  const suggested = await suggestBranches(asked, (branch) => compareAddress(repository, { ...texts, head: branch }));
+  const content = html`<h1>Compare</h1>${await form(asked, texts)}${suggested}`;
+  return showRepositoryPage(asked, { ...FRAME, title: 'Compare' }, content);
+}
+
+/** Returns the two of a text such as `main...feature/one`; null for a text without dots between two names. */
+function parseTexts(text: string): ComparedTexts | null {
+  const [, base, dots, head] = /^(.*?)(\.\.\.?)(.*)$/su.exec(text) ?? [];
+  return base === undefined || head === undefined ? null : { base, head, direct: dots === '..' };
+}
+
+/** The comparison that the address names. */
 export async function showComparison(asked: PageRequest): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
-  const base = textAsked(asked, 'base', branchText(repository, repository.defaultBranch));
-  const head = textAsked(asked, 'head', '');
-  const frame = { tab: 'Branches' } as const;
-  if (head === '') {
-    const content = html`<h1>Compare</h1>${form(asked, base, head)}<p class="soft">Name two branches, tags or commits.</p>`;
-    return showRepositoryPage(asked, { ...frame, title: 'Compare' }, content);
-  }
+  const named = segmentsOf(visit.target)?.map(decodeUtf8) ?? [null];
+  const texts = named.includes(null) ? null : parseTexts(named.join('/'));
+  if (texts === null) return notFound(visit);
+  const title = `Compare ${titleOf(texts)}`;
   const page = pageAsked(visit, PAGE_COMMITS_MAX);
-  const found = await compareRefs(context, repository, { base, head, page, signal: visit.signal });
+  const found = await compareRefs(context, repository, { ...texts, page, signal: visit.signal });
   if ('refused' in found) {
     // The names stay in the form, so that one of them can be mended.
-    if (found.refused.code !== 'ref-not-found') return showRefusal(asked, found.refused);
-    const content = html`<h1>Compare</h1><p class="note bad" role="alert">One of these is no branch, tag or commit here.</p>${form(
-      asked,
-      base,
-      head,
-    )}`;
-    return showRepositoryPage(asked, { ...frame, title: 'Compare', status: 404 }, content);
+    const side = found.refused.code === 'ref-not-found' ? found.refused.side : undefined;
+    if (side === undefined) return showRefusal(asked, found.refused);
+    const replaced = (name: string): string => compareAddress(repository, { ...texts, [side]: name });
+    const suggested = await suggestInPlace(asked, texts[side], replaced);
+    const content = html`<h1>Compare</h1>${await form(asked, texts)}${suggested}`;
+    return showRepositoryPage(asked, { ...FRAME, title, status: 404 }, content);
   }
   const address = (file: number | null): string =>
-    compareAddress(repository, base, head, file === null ? {} : { file: String(file) });
+    compareAddress(repository, texts, file === null ? {} : { file: String(file) });
   const isAlone = visit.url.searchParams.has('file');
-  const list = html`${!isAlone && commits(asked, found, { base, head, page })}`;
-  const beside = bytesOf(list);
-  const diff = diffView(asked, address, found.diff, { beside });
-  const content = html`<h1>Compare</h1>${form(asked, base, head)}${summary(asked, found)}${list}${diff}`;
-  const title = `${shownName(base)}…${shownName(head)}`;
-  return showRepositoryPage(asked, { ...frame, title }, content);
+  const above = html`<h1>Compare</h1>${await form(asked, texts)}${summary(asked, texts, found)}`;
+  const list = html`${!isAlone && commits(asked, found, { texts, page })}`;
+  const diff = diffView(asked, address, found.diff, { beside: bytesOf(above, list) });
+  const content = html`${above}${list}${diff}`;
+  return showRepositoryPage(asked, { ...FRAME, title }, content);
 }
 
-function textAsked({ visit }: PageRequest, name: string, otherwise: string): string {
-  const text = (visit.url.searchParams.get(name) ?? '').trim();
-  return text === '' ? otherwise : text;
+function titleOf({ base, head, direct }: ComparedTexts): string {
+  return `${shownName(base)}${direct ? '..' : '...'}${shownName(head)}`;
 }
 
-function form({ repository }: PageRequest, base: string, head: string): Html {
+function textAsked({ visit }: PageRequest, name: string): string {
+  return (visit.url.searchParams.get(name) ?? '').trim();
+}
+
+async function form(asked: PageRequest, { base, head }: ComparedTexts): Promise<Html> {
+  const { repository } = asked;
   const field = (name: string, label: string, value: string): Html =>
-    html`<label for="${name}">${label}</label><input id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false">`;
+    html`<label for="${name}">${label}</label><input id="${name}" name="${name}" value="${value}" list="refs" autocomplete="off" autocapitalize="none" spellcheck="false">`;
   return html`<form class="comparison" action="${repositoryAddress(repository)}/compare">${momentField(repository)}${field('base', 'Base', base)}${field(
     'head',
     'Compare with',
     head,
-  )}<button class="button">Compare</button></form>`;
+  )}<button class="button">Compare</button>${await refOptions(asked, 'refs')}</form>`;
 }
 
-function summary({ repository }: PageRequest, { mergeBase, aheadBehind, base, head }: Comparison): Content {
+function summary({ repository }: PageRequest, texts: ComparedTexts, found: Comparison): Content {
+  const { aheadBehind, base, head } = found;
   const counts =
     aheadBehind === null
       ? 'How far they are apart took too long to count.'
@@ -80,35 +120,43 @@ function summary({ repository }: PageRequest, { mergeBase, aheadBehind, base, he
           aheadBehind.behind,
           'commit',
         )}.`;
-  const since =
-    mergeBase === null
-      ? html`No common commit is known: the files of both are compared.`
-      : html`Shown is what changed since <a class="id" href="${commitAddress(repository, mergeBase)}">${shortId(mergeBase)}</a>.`;
-  return html`<p class="soft">${counts} ${since}</p>`;
+  return html`<p class="soft">${counts} ${since(repository, texts, found)}</p>${otherComparisons(repository, texts)}`;
+}
+
+function otherComparisons(repository: FoundRepository, texts: ComparedTexts): Content {
+  const { base, head, direct } = texts;
+  if (textBytes(base) + textBytes(head) > SPARE_LINK_BYTES_MAX) return null;
+  const other = compareAddress(repository, { ...texts, direct: !direct });
+  const swapped = compareAddress(repository, { base: head, head: base, direct });
+  const label = direct ? 'Compare since their common commit' : 'Compare both as they are';
+  return html`<p class="soft"><a href="${other}">${label}</a> · <a href="${swapped}">Swap the two</a></p>`;
+}
+
+function since(
+  repository: FoundRepository,
+  { direct }: ComparedTexts,
+  { mergeBase, mergeBaseKnown }: Pick<Comparison, 'mergeBase' | 'mergeBaseKnown'>,
+): Content {
+  if (direct) return 'Shown is what differs between the two as they are.';
+  if (!mergeBaseKnown) return 'Their common commit took too long to find: the files of both are compared.';
+  if (mergeBase === null) return 'They have no commit in common: the files of both are compared.';
+  return html`Shown is what changed since <a class="id" href="${commitAddress(repository, mergeBase)}">${shortId(mergeBase)}</a>.`;
 }
 
 interface Shown {
-  readonly base: string;
-  readonly head: string;
+  readonly texts: ComparedTexts;
   readonly page: ListPage;
 }
 
 /** The rest of the page is for the diff. */
 export const COMMITS_BYTES_MAX = 24_000;
 
-function commits(asked: PageRequest, found: Comparison, { base, head, page: wanted }: Shown): Content {
+function commits(asked: PageRequest, found: Comparison, { texts, page: wanted }: Shown): Content {
   if (found.commits === null) return html`<p class="note">The commits took too long to find.</p>`;
   const end = wanted.offset + found.commits.length;
   // Without a count there may be one more page after a full one.
   const total = found.aheadBehind?.ahead ?? (found.commits.length === wanted.limit ? end + 1 : end);
   const { days, page } = daysOf(asked, found.commits, wanted, COMMITS_BYTES_MAX);
-  return html`${days}${pager(
-    shownAddress(asked.repository, `${repositoryAddress(asked.repository)}/compare`),
-    page,
-    total,
-    {
-      query: { base, head },
-      isExact: found.aheadBehind !== null,
-    },
-  )}`;
+  const isExact = found.aheadBehind !== null;
+  return html`${days}${pager(compareAddress(asked.repository, texts), page, total, { isExact })}`;
 }

@@ -108,7 +108,8 @@ export function picked(links: readonly Html[]): readonly Html[] {
   return links.filter((_, index) => bytesOf(...links.slice(0, index + 1)) <= PICKED_BYTES_MAX);
 }
 
-async function refsToPick({ context, repository }: PickingAsked) {
+/** The branches and tags that lists offer without a search: the default branch comes first. */
+export async function refsToPick({ context, repository }: PickingAsked) {
   const { state } = repository.entity;
   const first = { search: '', page: { offset: 0, limit: PICKED_MAX } };
   const found = await findRefs(context, state, { ...first, kind: 'branch', order: 'name' });

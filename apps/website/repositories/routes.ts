@@ -11,7 +11,7 @@ import { showBranches } from './branches.ts';
 import { orFromCloneAddress } from './clone-address.ts';
 import { showCommit } from './commit.ts';
 import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
-import { showComparison } from './compare.ts';
+import { askToCompare, showComparison } from './compare.ts';
 import { deletedRoutes } from './deleted.ts';
 import { saveEdit, showEdit } from './edit.ts';
 import { showHome } from './home.ts';
@@ -56,7 +56,8 @@ export const repositoriesRoom: Room = {
       ),
     );
     site.page('/:username/:repository/branches', onRepositoryAsOf(context, showBranches));
-    site.page('/:username/:repository/compare', onRepositoryAsOf(context, showComparison));
+    site.page('/:username/:repository/compare', onRepositoryAsOf(context, askToCompare));
+    site.page('/:username/:repository/compare/*', onRepositoryAsOf(context, showComparison));
     site.page('/:username/:repository/tags', onRepositoryAsOf(context, showTags));
     site.page('/:username/:repository/activity', onRepository(context, showActivity));
     site.page('/:username/:repository/commit/:id', onRepositoryAsOf(context, showCommit));

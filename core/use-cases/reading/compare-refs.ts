@@ -9,9 +9,10 @@ import type { CommitRow } from '../../git/commit-row.ts';
 import type { Diff } from '../../git/diff/diff.ts';
 import type { DiffBounds } from '../../git/diff/diff-parser.ts';
 import { listedRow } from '../../git/history/listed-commit.ts';
+import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page } from '../../kernel/page.ts';
-import type { Refusal } from '../../kernel/refusal.ts';
+import type { ComparedSide, Refusal } from '../../kernel/refusal.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { AheadBehind } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
@@ -45,6 +46,8 @@ export interface WantedComparison {
   /** A text as resolve-ref.ts reads it; null: the default branch. */
   readonly base: string | null;
   readonly head: string | null;
+  /** Whether the files are compared from `base` itself, as two dots mean to git; else from the merge base. */
+  readonly direct?: boolean;
   /** The page of commits. */
   readonly page: Page;
   readonly bounds?: Partial<DiffBounds>;
@@ -58,11 +61,13 @@ export interface Comparison {
   readonly head: ComparedRef;
   /** The best common ancestor; null if the two have no history in common, or it was not found in time. */
   readonly mergeBase: ObjectId | null;
+  /** False if the merge base was not found in time. */
+  readonly mergeBaseKnown: boolean;
   /** Commits that only `head` reaches, and that only `base` reaches; null if the count took too long. */
   readonly aheadBehind: AheadBehind | null;
   /** The commits that only `head` reaches, newest first; null if they were not found in time. */
   readonly commits: readonly CommitRow[] | null;
-  /** From the merge base to `head`; from `base` if there is no merge base. */
+  /** From the merge base to `head`; from `base` if there is no merge base, or if that was asked for. */
   readonly diff: Diff;
 }
 
@@ -74,20 +79,20 @@ export interface ComparedRef {
 
 type Refused = { readonly refused: Refusal };
 
-/** Refused with `repository-without-commits` or `ref-not-found`. */
+/** Refused as `resolveRef` is. */
 export async function compareRefs(
   context: CompareContext,
   repository: FoundRepository,
-  { base, head, page, bounds = {}, signal }: WantedComparison,
+  { base, head, direct = false, page, bounds = {}, signal }: WantedComparison,
 ): Promise<Comparison | Refused> {
   return closing(openView(context, repository), async (view) => {
     const reader = await view.objects();
     const from = await resolveRef(repository, reader, base);
-    if ('refused' in from) return from;
+    if ('refused' in from) return ofSide(from.refused, 'base');
     const to = await resolveRef(repository, reader, head);
-    if ('refused' in to) return to;
+    if ('refused' in to) return ofSide(to.refused, 'head');
     const [old, tip] = [from.commit.id, to.commit.id];
-    const [{ mergeBase, ids }, [aheadBehind = null]] = await allOf([
+    const [{ mergeBase, mergeBaseKnown, ids }, [aheadBehind = null]] = await allOf([
       findBetween(context, reader, old, tip, page, signal),
       countAheadBehind(context, reader, [tip], old, signal),
     ]);
@@ -96,14 +101,20 @@ export async function compareRefs(
       base: comparedRef(from),
       head: comparedRef(to),
       mergeBase,
+      mergeBaseKnown,
       aheadBehind,
       commits: ids === null ? null : await readCommitRows(reader, ids),
-      diff: await readDiff(context, reader, mergeBase ?? old, tip, { bounds, signal }),
+      diff: await readDiff(context, reader, direct ? old : (mergeBase ?? old), tip, { bounds, signal }),
     };
   });
 }
 
+function ofSide(refusal: Refusal, side: ComparedSide): Refused {
+  return refuse(refusal.code === 'ref-not-found' ? { ...refusal, side } : refusal);
+}
+
 type BestAncestor = Pick<KnownComparison, 'mergeBase'>;
+type Between = Pick<Comparison, 'mergeBase' | 'mergeBaseKnown'> & { readonly ids: readonly ObjectId[] | null };
 
 async function findBetween(
   { knownComparisons }: CompareContext,
@@ -112,10 +123,11 @@ async function findBetween(
   tip: ObjectId,
   page: Page,
   signal: AbortSignal,
-): Promise<{ readonly mergeBase: ObjectId | null; readonly ids: readonly ObjectId[] | null }> {
+): Promise<Between> {
+  if (old === tip) return { mergeBase: tip, mergeBaseKnown: true, ids: [] };
   const key = `${old} ${tip} ${page.offset} ${page.limit}`;
   const known = knownComparisons.get(key);
-  if (known !== undefined) return known;
+  if (known !== undefined) return { ...known, mergeBaseKnown: true };
   const bounded = { signal, spanMs: COMPARISON_SPAN_MS };
   const [base, ids] = await allOf([
     withinBounds<BestAncestor>(reader.history.mergeBase(old, tip, bounded).then((id) => ({ mergeBase: id }))),
@@ -124,7 +136,7 @@ async function findBetween(
   const mergeBase = base?.mergeBase ?? null;
   // What was not found in time is looked for again.
   if (base !== null && ids !== null) knownComparisons.set(key, { mergeBase, ids });
-  return { mergeBase, ids };
+  return { mergeBase, mergeBaseKnown: base !== null, ids };
 }
 
 function comparedRef({ name, commit }: ResolvedRef): ComparedRef {

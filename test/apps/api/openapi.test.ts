@@ -188,6 +188,7 @@ describe('the OpenAPI document', () => {
       .replace('{delivery_id}', delivery)
       .replace('{branch}', 'master')
       .replace('{archive}', 'master.tar.gz')
+      .replace('{comparison}', 'master...master')
       .replace('{blob}', blob)
       .replace('{tree}', tree)
       .replace('{hexsha}', tip);

@@ -67,6 +67,9 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
     status: 201,
   },
   listTags: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  compareRefs: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getCommitDiff: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getCommitPatch: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listActivity: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
@@ -217,6 +220,7 @@ describe('permissions of every route', () => {
       .replace('{path}', 'file')
       .replace('{branch}', 'master')
       .replace('{archive}', 'master.zip')
+      .replace('{comparison}', 'master...master')
       .replace('{blob}', blob)
       .replace('{tree}', tree)
       .replace('{hexsha}', tip);

@@ -66,7 +66,7 @@ describe('The pages of a repository of the longest names', () => {
         ...[`${home}/tree/main`, `${home}/tree/main/${folder}`, `${home}/tree/${branch}`, `${home}/blob/main/${file}`],
         ...[`${home}/blob/${branch}/${file}`, `${home}/blob/main/README.md`, `${home}/commits/main`],
         ...[`${home}/commits/${branch}/${file}`, `${home}/commit/${await tipOf(home)}`],
-        `${home}/compare?base=${encodeURIComponent(refName(word, 2))}&head=main`,
+        `${home}/compare/${encodeURIComponent(refName(word, 2))}...main`,
       ];
       const at = `at=${new Date().toISOString()}`;
       const past = addresses.slice(1).map((address) => `${address}${address.includes('?') ? '&' : '?'}${at}`);

@@ -249,7 +249,7 @@ describe('The pages of repositories', () => {
   });
 
   test('say that nothing differs, and lead from a path that is not there back to the repository', async () => {
-    assert.match(textOf(await page('/ada/engine/compare?base=main&head=main')), /No file differs/);
+    assert.match(textOf(await page('/ada/engine/compare/main...main')), /No file differs/);
     const missing = await browser.get('/ada/engine/blob/main/no/such/file');
     assert.equal(missing.status, 404);
     assert.match(missing.html, /<a class="button" href="\/ada\/engine">Go to ada\/engine<\/a>/);

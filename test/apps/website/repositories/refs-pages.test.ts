@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { alikeCommits } from '../../../support/alike-commits.ts';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
 import { signIn } from '../../../support/site-browser.ts';
@@ -84,26 +85,123 @@ describe('The pages of comparisons and pushes', () => {
 
   test('lead from each branch to what it has that the default branch lacks', async () => {
     const branches = await page('/ada/engine/branches');
-    assert.ok(links(branches).includes('/ada/engine/compare?base=main&head=feature%2Fone'));
+    assert.ok(links(branches).includes('/ada/engine/compare/main...feature/one'));
     assert.match(textOf(branches), /feature\/one 2 ahead , 1 behind/);
     assert.match(textOf(await page(`/ada/engine/branches?q=${encodeURIComponent(HOSTILE)}`)), /1 branch/);
   });
 
   test('compare two branches, and keep names that do not exist in the form', async () => {
-    const compared = await page('/ada/engine/compare?base=main&head=feature%2Fone');
+    const compared = await page('/ada/engine/compare/main...feature/one');
     const text = textOf(compared);
     assert.match(text, /feature\/one has 2 commits that main lacks, and lacks 1 commit\./);
     assert.match(text, new RegExp(`since ${base.slice(0, 7)}`));
     assert.match(text, /Write two .*1 file \+1/);
-    const alone = await page('/ada/engine/compare?base=main&head=feature%2Fone&file=0');
+    const alone = await page('/ada/engine/compare/main...feature/one?file=0');
     assert.match(textOf(alone), /All files/);
-    assert.ok(links(alone).includes('/ada/engine/compare?base=main&head=feature%2Fone'));
-    const missing = await browser.get(`/ada/engine/compare?base=main&head=${encodeURIComponent(HOSTILE)}x`);
+    assert.ok(links(alone).includes('/ada/engine/compare/main...feature/one'));
+    const missing = await browser.get(`/ada/engine/compare/main...${encodeURIComponent(HOSTILE)}x`);
     assert.equal(missing.status, 404);
     assert.match(missing.html, /value="&#60;img\/src&#61;x&#62;&#34;onerror/);
     assert.match(textOf(await page('/ada/engine/compare')), /Name two branches/);
-    for (const head of ['--output=/tmp/x', 'main~1', 'main..feature/one']) {
-      assert.equal((await browser.get(`/ada/engine/compare?head=${encodeURIComponent(head)}`)).status, 404, head);
+    for (const head of ['--output=/tmp/x', 'main~1', 'main^{}']) {
+      const address = `/ada/engine/compare/main...${head.split('/').map(encodeURIComponent).join('/')}`;
+      assert.equal((await browser.get(`/ada/engine/compare?head=${encodeURIComponent(head)}`)).location, address);
+      assert.equal((await browser.get(address)).status, 404, head);
+    }
+    for (const [typed, location] of [
+      ['base=main&head=feature%2Fone', 'main...feature/one'],
+      ['base=x&head=main..feature%2Fone', 'main..feature/one'],
+      ['head=main...feature%2Fone', 'main...feature/one'],
+    ]) {
+      const { location: found } = await browser.get(`/ada/engine/compare?${typed}`);
+      assert.equal(found, `/ada/engine/compare/${location}`, typed);
+    }
+  });
+
+  test('compare both as they are with two dots, and lead from one comparison to the other and back', async () => {
+    const [three, two] = ['/ada/engine/compare/main...feature/one', '/ada/engine/compare/main..feature/one'];
+    const since = await page(three);
+    assert.ok(links(since).includes(two) && links(since).includes('/ada/engine/compare/feature/one...main'));
+    const direct = await page(two);
+    assert.match(
+      textOf(direct),
+      /feature\/one has 2 commits that main lacks.*as they are\. .*1 file .*three → two renamed/,
+    );
+    assert.ok(links(direct).includes(three));
+  });
+
+  test('suggest branches to compare, and names that are like one that does not exist', async () => {
+    const asked = await page('/ada/engine/compare');
+    assert.match(textOf(asked), /Branches that changed last .*feature\/one/);
+    assert.ok(links(asked).includes('/ada/engine/compare/main...feature/one'));
+    assert.match(asked.html, /<option value="feature\/one">/);
+    assert.match(asked.html, /<option value="v1\.9">/);
+    const missing = await browser.get('/ada/engine/compare/main...feature/on');
+    assert.equal(missing.status, 404);
+    assert.match(textOf(missing), /There is no branch, tag or commit feature\/on \. Did you mean feature\/one/);
+    assert.ok(links(missing).includes('/ada/engine/compare/main...feature/one'));
+    const base = await browser.get('/ada/engine/compare/1.9...main');
+    assert.ok(links(base).includes('/ada/engine/compare/refs/tags/v1.9...main'), base.html);
+  });
+
+  test('lead from a short id to the page of the whole one, with the same path and query', async () => {
+    const short = forced.slice(0, 7);
+    for (const [address, location] of [
+      [`tree/${short}`, `tree/${forced}`],
+      [`blob/${short.toUpperCase()}/two?all`, `blob/${forced}/two?all`],
+      [`commits/${short}/two`, `commits/${forced}/two`],
+      [`commit/${short}`, `commit/${forced}`],
+      [`switch?ref=${short}&page=tree`, `tree/${short}`],
+    ]) {
+      const answer = await browser.get(`/ada/engine/${address}`);
+      assert.deepEqual([answer.status, answer.location], [303, `/ada/engine/${location}`], address);
+    }
+    assert.equal((await browser.get(`/ada/engine/tree/${forced.slice(0, 6)}`)).status, 404);
+    assert.equal((await browser.get(`/ada/engine/compare/${base.slice(0, 8)}...${short}`)).status, 200);
+  });
+
+  test('lead to each of several commits that begin alike, at the same path', async () => {
+    const alike = await createRepository(strata, ada, 'alike');
+    const { texts, digits } = alikeCommits(await rev(`${base}^{tree}`));
+    const ids: string[] = [];
+    for (const [number, text] of texts.entries()) {
+      ids.push((await git(work, ['hash-object', '-t', 'commit', '-w', '--stdin'], text)).trim());
+      await git(work, ['push', '--quiet', alike, `${ids.at(-1)}:refs/heads/b${number}`]);
+    }
+    for (const [address, addressOf] of [
+      [`tree/${digits}`, (id: string) => `/ada/alike/tree/${id}`],
+      [`blob/${digits}/one?all`, (id: string) => `/ada/alike/blob/${id}/one?all`],
+      [`commit/${digits}`, (id: string) => `/ada/alike/commit/${id}`],
+      [`compare/b0...${digits}`, (id: string) => `/ada/alike/commit/${id}`],
+    ] as const) {
+      const several = await browser.get(`/ada/alike/${address}`);
+      assert.equal(several.status, 422, address);
+      assert.match(textOf(several), new RegExp(`Several commits begin with ${digits}`));
+      for (const id of ids) {
+        assert.ok(links(several).includes(addressOf(id)), `${address}: ${links(several).join(' ')}`);
+        assert.equal((await browser.get(addressOf(id))).status, 200, address);
+      }
+    }
+  });
+
+  test('download the files of a ref and of a folder, and what a commit changed, to which the pages lead', async () => {
+    const home = await page('/ada/engine');
+    assert.ok(links(home).includes('/ada/engine/archive/main.zip'));
+    assert.ok(links(await page('/ada/engine/tags')).includes('/ada/engine/archive/v1.10.tar.gz'));
+    const zip = await browser.get('/ada/engine/archive/main.zip');
+    assert.deepEqual([zip.status, zip.headers['content-type']], [200, 'application/zip']);
+    assert.match(zip.headers['content-disposition'] ?? '', /filename="engine-main\.zip"/);
+    assert.equal(zip.bytes.subarray(0, 2).toString(), 'PK');
+    assert.equal((await browser.get('/ada/engine/archive/nowhere.zip')).status, 404);
+    assert.equal((await browser.get('/ada/engine/archive/main.rar')).status, 404);
+    assert.equal((await browser.get('/ada/engine/archive/main.zip?path=one')).status, 404);
+    const shown = await page(`/ada/engine/commit/${forced}`);
+    for (const form of ['diff', 'patch'] as const) {
+      assert.ok(links(shown).includes(`/ada/engine/commit/${forced}.${form}`));
+      const text = await browser.get(`/ada/engine/commit/${forced}.${form}`);
+      assert.equal(text.headers['content-type'], 'text/plain; charset=utf-8');
+      assert.equal(text.headers['x-content-type-options'], 'nosniff');
+      assert.match(text.html, /^\+3$/m);
     }
   });
 
@@ -118,6 +216,34 @@ describe('The pages of comparisons and pushes', () => {
     assert.match(text, new RegExp(`Created the branch main ${base.slice(0, 7)}`));
     assert.ok(text.indexOf('event 5') < text.indexOf('event 0'), 'newest first');
     assert.doesNotMatch(activity.html, /[0-9]\.[0-9]+\.[0-9]+\.[0-9]+/, 'no address of a client');
+  });
+
+  test('show a push of many refs as one row, which opens to some and leads to all of them', async () => {
+    const many = await createRepository(strata, ada, 'many');
+    const tags = Array.from({ length: 60 }, (_, number) => `${base}:refs/tags/t${number}`);
+    await git(work, ['push', '--quiet', many, `${base}:refs/heads/main`, ...tags]);
+    await git(work, ['push', '--quiet', many, `${forced}:refs/heads/main`, ':refs/tags/t7']);
+    const activity = await page('/ada/many/activity');
+    assert.match(textOf(activity), /Pushed to 1 branch, deleted 1 tag .*Created 1 branch and 60 tags .*All 61 changes/);
+    assert.equal([...activity.html.matchAll(/<li class/g)].length, 2);
+    const rows = new Set<string>();
+    let next: string | undefined = links(activity).find((link) => link.includes('?push='));
+    for (let pages = 0; next !== undefined && pages < 10; pages += 1) {
+      const shown: SitePage = await page(next);
+      for (const [, name = ''] of shown.html.matchAll(/<bdi>(t\d+|main)<\/bdi>/g)) rows.add(name);
+      next = /rel="next" href="([^"]*)"/.exec(shown.html)?.[1]?.replaceAll('&#61;', '=').replaceAll('&#38;', '&');
+    }
+    assert.equal(rows.size, 61);
+    // A commit that no ref reaches any more, and a tag that is gone, are shown as they stood.
+    const moments = links(activity).filter((link) => /^\/ada\/many\/(commit|tree)\//.test(link));
+    for (const link of new Set(moments)) assert.ok((await browser.get(link)).status < 400, link);
+    assert.ok(
+      moments.some((link) => /tree\/refs\/tags\/t7\?at=/.test(link)),
+      moments.join('\n'),
+    );
+    assert.equal((await browser.get('/ada/many/activity?push=99')).status, 404);
+    assert.match(textOf(await page('/ada/many/activity?before=1')), /Created 1 branch .*Newest/);
+    assert.match(textOf(await page('/ada/many/activity?before=0')), /There is nothing before\./);
   });
 
   test('lead from a forced push and a deletion to the purge, on their rows and the pages of their events', async () => {
@@ -142,7 +268,9 @@ describe('The pages of comparisons and pushes', () => {
 
   /** The addresses as of each event, oldest first, as the activity names them. */
   const moments = async (): Promise<readonly string[]> => {
-    const found = links(await page('/ada/engine/activity')).flatMap((link) => /\?at=(.*)$/.exec(link)?.[1] ?? []);
+    const found = links(await page('/ada/engine/activity')).flatMap(
+      (link) => /^\/ada\/engine\?at=(.*)$/.exec(link)?.[1] ?? [],
+    );
     return [...new Set(found)].toReversed();
   };
 
@@ -157,7 +285,8 @@ describe('The pages of comparisons and pushes', () => {
       const shown = await browser.get(address);
       if (shown.status === 302 || shown.status === 303) continue;
       assert.equal(shown.status, 200, address);
-      if (!address.includes('/raw/')) assert.match(textOf(shown), /As of .* with event 2/, address);
+      if (!/\/(raw|archive)\/|\.(diff|patch)\?/.test(address))
+        assert.match(textOf(shown), /As of .* with event 2/, address);
       const more = links(shown).filter((link) => /^\/ada\/engine(\/(?!activity|settings|restore)|\?)/.test(link));
       for (const link of more) assert.ok(link.includes(`at=${pushed}`), `${address} leads to ${link}`);
       for (const link of more) if (seen.size < 30) seen.add(link.split('#')[0] ?? '');
@@ -211,10 +340,18 @@ describe('The pages of comparisons and pushes', () => {
   test('are not found for another account’s repository, as for one that does not exist', async () => {
     const eve = await signIn(strata, await createAccount(strata, 'eve'));
     await createRepository(strata, ada, 'fresh');
-    assert.equal((await browser.get('/ada/fresh/compare?head=main')).status, 404);
+    assert.equal((await browser.get('/ada/fresh/compare/main...main')).status, 404);
     const [moment = ''] = await moments();
     const past = [`branches?at=${moment}`, `tree/main?at=${moment}`, 'branches?at=never'];
-    for (const kind of ['branches', 'tags', 'activity', 'compare?head=main', ...past]) {
+    for (const kind of [
+      'branches',
+      'tags',
+      'activity',
+      'compare',
+      'compare/main...main',
+      'archive/main.zip',
+      ...past,
+    ]) {
       const theirs = await eve.get(`/ada/engine/${kind}`);
       const nothing = await eve.get(`/ada/nothing/${kind}`);
       assert.deepEqual([theirs.status, nothing.status], [404, 404], kind);
@@ -224,7 +361,7 @@ describe('The pages of comparisons and pushes', () => {
   test('stay below their weight with many commits and many files', async () => {
     await git(work, ['fast-import', '--quiet'], wideHistory());
     await git(work, ['push', '--quiet', url, 'wide']);
-    const compared = await page('/ada/engine/compare?base=main&head=wide');
+    const compared = await page('/ada/engine/compare/main...wide');
     const [, listed = ''] = /The first (\d+) files are shown/.exec(compared.html) ?? [];
     assert.ok(Number(listed) >= 10 && Number(listed) < 100, `${listed} files`);
     const alone = await page(`/ada/engine/commit/${await rev('wide~59')}`);

@@ -257,9 +257,21 @@ describe('A comparison', () => {
     assert.deepEqual([found.base.name, found.head.commit.id], ['main', side]);
   });
 
+  test('is of the files as both have them on request, with the same commits', async () => {
+    const [since, direct] = [accepted(await compare()), accepted(await compare({ direct: true }))];
+    assert.deepEqual({ ...direct, diff: null }, { ...since, diff: null });
+    assert.deepEqual(
+      direct.diff.files.map(({ path, additions, deletions }) => [Buffer.from(path).toString(), additions, deletions]),
+      [
+        ['side', 1, 0],
+        ['text', 1, 1],
+      ],
+    );
+  });
+
   test('of histories without a common commit compares their files', async () => {
     const found = accepted(await compare({ head: 'apart' }));
-    assert.equal(found.mergeBase, null);
+    assert.deepEqual([found.mergeBase, found.mergeBaseKnown], [null, true]);
     assert.deepEqual(
       found.diff.files.map(({ path, status }) => [Buffer.from(path).toString(), status]),
       [
@@ -273,7 +285,9 @@ describe('A comparison', () => {
     for (const head of ['nowhere', 'main~1', 'main..side', '--output=/tmp/x', '-p']) {
       assert.equal(codeOf(await compare({ head })), 'ref-not-found', head);
     }
-    assert.equal(codeOf(await compare({ base: 'nowhere' })), 'ref-not-found');
+    for (const side of ['base', 'head'] as const) {
+      assert.deepEqual(await compare({ [side]: 'nowhere' }), { refused: { code: 'ref-not-found', side } });
+    }
   });
 
   test('says what was not found in time', async () => {
@@ -287,6 +301,7 @@ describe('A comparison', () => {
     };
     const found = accepted(await compare({}, () => ({ mergeBase: late, aheadBehind: late, commitsBetween: late })));
     assert.deepEqual([found.mergeBase, found.aheadBehind, found.commits], [null, null, null]);
+    assert.equal(found.mergeBaseKnown, false);
     assert.deepEqual(found.diff.files.length, 2);
     assert.deepEqual(
       spans.toSorted((a, b) => a - b),
