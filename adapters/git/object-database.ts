@@ -26,6 +26,7 @@ import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cac
 import { mergeSmallPacks } from './cache/pack-merging.ts';
 import { makePrivateFolder } from './cache/private-folder.ts';
 import { createViewFolders } from './cache/view-folders.ts';
+import { createCommitTextSlots } from './commit-text.ts';
 import { createLayerCounts } from './compacting/count-layers.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
@@ -212,6 +213,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const quarantines: QuarantineContext = { git, cache, memory, wholePacks, ...packChecks, log };
     const slots = {
       historySlots,
+      commitTextSlots: createCommitTextSlots(),
       largeTrees: createFairSlots({ slots: LARGE_TREES_AT_ONCE_MAX, slotsPerKey: LARGE_TREES_PER_REPOSITORY_MAX }),
       archives: createArchiveContext(git, options.archiveLimits),
     };

@@ -67,14 +67,14 @@ const OTHER_LIMITS: OwnLimits = {
   cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,
 };
 
-const VARIABLES: Environment = {
+export const HISTORY_VARIABLES: Environment = {
   GIT_ATTR_NOSYSTEM: '1',
   // Else git takes the current folder for a working tree, and reads attributes from it.
   GIT_IMPLICIT_WORK_TREE: '0',
   GIT_LITERAL_PATHSPECS: '1',
 };
 
-const AS_IT_IS = ['--no-color', '--no-ext-diff', '--no-textconv'];
+export const AS_IT_IS = ['--no-color', '--no-ext-diff', '--no-textconv'];
 const DIFF = ['diff-tree', '-r', '-z', '--raw', '-p', '--full-index', '--no-abbrev', '--unified=3', ...AS_IT_IS];
 DIFF.push('--find-renames', `-l${DIFF_RENAME_FILES_MAX}`, '--submodule=short', '--src-prefix=a/', '--dst-prefix=b/');
 
@@ -97,7 +97,7 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
     const { signal, spanMs } = bounded;
     const isDiff = args[0] === DIFF[0];
     const own = isDiff ? { limits: DIFF_LIMITS, slots: slots.diffs } : { limits: OTHER_LIMITS, slots: slots.others };
-    const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs, ...own };
+    const command: GitCommand = { args, view, variables: HISTORY_VARIABLES, signal, wallMsMax: spanMs, ...own };
     const accepted = accepts ?? ((code: number | null) => code === 0);
     return inTurns(git.stream(command, inputOf(input), ({ killed, code }) => killed === 'no' && accepted(code)));
   }
@@ -142,7 +142,7 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
 /** Counts the commits that a tip reaches. Not bound to one request, because several may wait for it. */
 export async function countCommits(git: Git, view: ObjectView, slots: HistorySlots, tip: ObjectId): Promise<number> {
   const args = ['rev-list', '--count', '--end-of-options', tip, '--'];
-  const own = { variables: VARIABLES, wallMsMax: COUNT_SPAN_MS, limits: OTHER_LIMITS, slots: slots.others };
+  const own = { variables: HISTORY_VARIABLES, wallMsMax: COUNT_SPAN_MS, limits: OTHER_LIMITS, slots: slots.others };
   const ended = git.stream({ args, view, ...own }, inputOf([]), ({ killed, code }) => killed === 'no' && code === 0);
   return Number(await textOf(ended));
 }

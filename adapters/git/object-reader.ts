@@ -21,6 +21,7 @@ import { viewOf } from './cache/cache-folder.ts';
 import type { CommitGraphs } from './cache/commit-graphs.ts';
 import type { CacheLease } from './cache/layer-cache.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
+import { commitText } from './commit-text.ts';
 import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
 import { isAncestor, type ObjectAccess } from './packs/ancestry.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
@@ -48,6 +49,7 @@ export interface ReaderContext {
   readonly answers: AnswerCache;
   readonly wholePacks: WholePacks;
   readonly historySlots: HistorySlots;
+  readonly commitTextSlots: FairSlots;
   /** The turns of those who read trees that are large. */
   readonly largeTrees: FairSlots;
   readonly archives: ArchiveContext;
@@ -125,6 +127,12 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
         if (whole !== null) yield* whole;
         else if (answerKey === null) yield* context.answers.spool(wanted);
         else yield* context.answers.follow({ key: answerKeyStart(lease.folder.repository) + answerKey, ...wanted });
+      }),
+    commitText: (options) =>
+      streamWithLease(() => {
+        const texts = { git, slots: context.commitTextSlots };
+        const make: MakeAnswer = (signal, pacing) => commitText(texts, view, { ...options, signal }, pacing);
+        return context.answers.spool({ account, signal: options.signal, make });
       }),
     archiveReadsRefs: (commitId, signal) => withLease(() => readsRefs(context.archives, view, commitId, signal)),
     archive: (options) =>

@@ -48,6 +48,7 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
     },
     reachable: (ids, tips, tipsKey) => call((reader) => reader.reachable(ids, tips, tipsKey)),
     uploadPack: (uploaded) => uploadTwice(stream, uploaded),
+    commitText: (wanted) => stream((reader) => reader.commitText(wanted)),
     archiveReadsRefs: (commit, signal) => call((reader) => reader.archiveReadsRefs(commit, signal)),
     archive: (archived) => stream((reader) => reader.archive(archived)),
     close: () => reopened.close(),

@@ -5,6 +5,7 @@
  */
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { versionOf } from '../../core/use-cases/reading/repository-view.ts';
+import { ARCHIVE_PACE } from '../front-door/reader-pace.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
 import { answerWith, type Representation } from './representation.ts';
 import type { Outcome, RepositoryCall } from './route.ts';
@@ -16,11 +17,16 @@ export interface Metering {
   readonly withRanges: boolean;
 }
 
+/** Whether git has made all of a representation, so that only its bytes wait for their reader. */
+interface Made {
+  readonly isMade?: () => boolean;
+}
+
 /** Answers what is kept of this revision, or else made. */
 export async function metered(
   { context, repository, request, principal }: RepositoryCall,
   { key, withRanges }: Metering,
-  make: () => Promise<Representation | { readonly refused: Refusal }>,
+  make: () => Promise<(Representation & Made) | { readonly refused: Refusal }>,
 ): Promise<Outcome> {
   if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
     return { refused: { code: 'transfer-quota-reached' } };
@@ -33,6 +39,7 @@ export async function metered(
   const address = context.clientAddress(request);
   return answerWith(request, body, {
     withRanges,
+    ...('isMade' in made && made.isMade !== undefined ? { pace: { ...ARCHIVE_PACE, isOver: made.isMade } } : {}),
     onSent: (sentBytes) => countSent(context, repository, { principal, address, sentBytes }),
   });
 }

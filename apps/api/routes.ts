@@ -11,6 +11,7 @@ import { ACTIVITY_ROUTES } from './handlers/activity.ts';
 import { ARCHIVE_ROUTES } from './handlers/archives.ts';
 import { AUDIT_ROUTES } from './handlers/audit.ts';
 import { BRANCH_ROUTES } from './handlers/branches.ts';
+import { COMMIT_TEXT_ROUTES } from './handlers/commit-texts.ts';
 import { COMMIT_ROUTES } from './handlers/commits.ts';
 import { COMPARISON_ROUTES } from './handlers/comparisons.ts';
 import { CONTENTS_ROUTES } from './handlers/contents.ts';
@@ -42,6 +43,7 @@ export const ROUTES: readonly Route[] = [
   ...TAG_ROUTES,
   ...REF_ROUTES,
   ...COMMIT_ROUTES,
+  ...COMMIT_TEXT_ROUTES,
   ...COMPARISON_ROUTES,
   ...ARCHIVE_ROUTES,
   ...ACTIVITY_ROUTES,

@@ -225,7 +225,7 @@ export function send(
       if (answer.flash !== null) leaveFlash(cookies, reply, answer.flash);
       return reply.redirect(answer.path, answer.status);
     case 'content': {
-      const { body } = answer;
+      const body = reply.request.method === 'HEAD' ? withoutReading(answer.body) : answer.body;
       const refusal = body instanceof Readable ? null : hold(context, reply, body);
       if (refusal !== null) return refuseUnsent(reply, refusal);
       // A client that stops reading must not keep open what a stream reads from.
@@ -233,6 +233,13 @@ export function send(
       return reply.code(answer.status).headers(answer.headers).send(body);
     }
   }
+}
+
+/** Nothing is read, or made by git, for who asks for the headers alone. */
+function withoutReading(body: Extract<SiteAnswer, { readonly kind: 'content' }>['body']): typeof body {
+  if (!(body instanceof Readable)) return body;
+  body.destroy();
+  return Readable.from([]);
 }
 
 /** Holds the memory for an answer that its client may read slowly. */

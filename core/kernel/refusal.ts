@@ -148,6 +148,8 @@ export type Refusal =
   /** A tag may lead to a folder or a file. */
   | { readonly code: 'ref-not-a-commit'; readonly type: 'tree' | 'blob' }
   | { readonly code: 'ref-not-a-tree' }
+  /** A merge, or a commit that changed no file. */
+  | { readonly code: 'commit-without-patch' }
   /** The commits between two took too long to find. */
   | { readonly code: 'comparison-too-costly' }
   /** Asked for the past, for a moment that has not come. */

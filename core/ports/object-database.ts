@@ -210,6 +210,8 @@ export interface ObjectReader {
    * without an error only if git did, or if the whole answer is an ERR packet, which is how git refuses a request.
    */
   uploadPack(options: UploadPackOptions): AsyncIterable<Uint8Array>;
+  /** Streams what a commit changed as text. Ending the iteration early kills the process. */
+  commitText(options: CommitTextOptions): AsyncIterable<Uint8Array>;
   /**
    * Returns whether an archive of this commit may hold names of refs, because an attribute `export-subst` stands in one
    * of its .gitattributes.
@@ -218,6 +220,19 @@ export interface ObjectReader {
   /** Streams an archive of the files of a commit or a tree. Ending the iteration early kills the process. */
   archive(options: ArchiveOptions): AsyncIterable<Uint8Array>;
   close(): void;
+}
+
+/** `diff` is what `git apply` takes; `patch` is a mail that `git am` takes, empty for a merge and an empty commit. */
+export type CommitTextForm = 'diff' | 'patch';
+
+export interface CommitTextOptions {
+  readonly commit: ObjectId;
+  /** The first parent; null for a root commit. */
+  readonly parent: ObjectId | null;
+  readonly form: CommitTextForm;
+  readonly signal: AbortSignal;
+  /** Called when git has made all of it, or ended; the reader may still be reading. */
+  readonly onMade?: () => void;
 }
 
 export type ArchiveFormat = 'tar.gz' | 'zip';

@@ -23,7 +23,7 @@ export const LIMIT_TESTS: LimitTests = {
   },
   'test/adapters/git/object-history.test.ts': {
     'is read by git within its limits of memory, processor time and time':
-      'at:HISTORY_READ_MEMORY_BYTES_MAX at:DIFF_CPU_SECONDS_MAX at:DIFF_MEMORY_BYTES_MAX at:adapters/git/object-history.ts#COUNT_SPAN_MS at:ARCHIVE_SPAN_MS',
+      'at:HISTORY_READ_MEMORY_BYTES_MAX at:DIFF_CPU_SECONDS_MAX at:DIFF_MEMORY_BYTES_MAX at:adapters/git/object-history.ts#COUNT_SPAN_MS at:ARCHIVE_SPAN_MS at:COMMIT_TEXT_SPAN_MS',
     'gives up a diff that takes more memory than it may': 'past:DIFF_MEMORY_BYTES_MAX',
     'finds renames among as many files as the limit, and only of equal files among more': 'DIFF_RENAME_FILES_MAX',
     'refuses a path that git cannot be asked for, and leaves it out of a list of several': 'ARGUMENTS_BYTES_MAX',
@@ -49,7 +49,7 @@ export const LIMIT_TESTS: LimitTests = {
       'past:HISTORY_READ_CPU_SECONDS_MAX past:HISTORY_READ_MEMORY_BYTES_MAX past:DIFF_CPU_SECONDS_MAX',
     'bounds how much it keeps of standard error and of collected output': 'COLLECTED_OUTPUT_BYTES_MAX',
     'kills a process that exceeds its time':
-      'past:adapters/git/object-history.ts#COUNT_SPAN_MS past:ARCHIVE_SPAN_MS past:WALL_MS_MAX',
+      'past:adapters/git/object-history.ts#COUNT_SPAN_MS past:ARCHIVE_SPAN_MS past:COMMIT_TEXT_SPAN_MS past:WALL_MS_MAX',
   },
   'test/adapters/git/receiving/admission.test.ts': {
     'are bounded for each account and for all, to the byte, and count until their push ends':
@@ -189,7 +189,7 @@ export const LIMIT_TESTS: LimitTests = {
   'test/apps/api/json-text.test.ts': {
     'may be sent to the last moment of its time, and no longer': 'TEXT_SENDING_SPAN_MS',
   },
-  'test/apps/api/reader-pace.test.ts': {
+  'test/apps/front-door/reader-pace.test.ts': {
     'may rest for the time that it has, and no longer': 'ARCHIVE_READER_WAIT_MS',
     'may be as slow as the slowest for any time, and no slower': 'ARCHIVE_READER_BYTES_PER_SECOND_MIN',
   },

@@ -10,7 +10,7 @@ import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
-import { ARCHIVE_READER_WAIT_MS } from '../../apps/api/handlers/archives.ts';
+import { ARCHIVE_READER_WAIT_MS } from '../../apps/front-door/reader-pace.ts';
 import { ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { gitBelow, NO_PROC } from '../support/git-below.ts';

@@ -30,7 +30,7 @@ export interface HeldCalls {
 /** These methods return synchronously and are never held. */
 const IMMEDIATE = new Set(['subscribe', 'pull', 'close', 'heldAnswer', 'release']);
 /** These methods return an iterator; each of its first steps counts as a call. */
-const STREAMING = new Set(['blob', 'walk', 'uploadPack', 'archive']);
+const STREAMING = new Set(['blob', 'walk', 'uploadPack', 'commitText', 'archive']);
 const STEPS_COUNTED = 4;
 const ENDING = new Set(['close', 'discard', 'install', 'release']);
 

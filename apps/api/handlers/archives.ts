@@ -5,20 +5,13 @@
  * too slowly.
  */
 import type { z } from 'zod';
-import { KIB } from '../../../core/kernel/byte-units.ts';
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
 import { attachment } from '../../front-door/disposition.ts';
+import { ARCHIVE_PACE } from '../../front-door/reader-pace.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
-import type { ReaderPace } from '../http/reader-pace.ts';
 import { answerWith } from '../representation.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { ARCHIVE_PARAMS } from '../schemas/archives.ts';
-
-/**
- * How long git may wait for the reader of an archive; what the reader takes at the slowest rate earns as much again.
- */
-export const ARCHIVE_READER_WAIT_MS = 10_000;
-export const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 
 const ARCHIVE_NOTES =
   'An archive as git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names, and with the refs that files with export-subst name; the ETag of such an archive changes with the refs. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at the same time (429), and so has the service (503); a client that hardly reads is disconnected.';
@@ -40,11 +33,6 @@ export const ARCHIVE_ROUTES: readonly Route[] = [
     handle: getArchive,
   }),
 ];
-
-const PACE: Omit<ReaderPace, 'isOver'> = {
-  waitMs: ARCHIVE_READER_WAIT_MS,
-  bytesPerSecondMin: ARCHIVE_READER_BYTES_PER_SECOND_MIN,
-};
 
 async function getArchive(
   call: RepositoryCall,
@@ -76,7 +64,7 @@ async function getArchive(
   const body = { etag, headers, sizeBytes: null, chunks: archive.chunks, close: archive.close };
   return answerWith(request, body, {
     withRanges: false,
-    pace: { ...PACE, isOver: archive.isMade },
+    pace: { ...ARCHIVE_PACE, isOver: archive.isMade },
     onSent: (sentBytes) => countSent(context, repository, { principal, address, sentBytes }),
   });
 }

@@ -52,7 +52,7 @@ export function createUnmatched(routes: readonly PathMethod[]): (target: string)
     const literal = matching.filter((found) => found.path === path);
     const allowed = (literal.length > 0 ? literal : matching).flatMap(({ methods }) => methods);
     if (allowed.length === 0) return NOT_FOUND;
-    return problem(405, 'Method not allowed', { allow: allowed.join(', ') });
+    return problem(405, 'Method not allowed', { allow: [...new Set(allowed)].join(', ') });
   };
 }
 

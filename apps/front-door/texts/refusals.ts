@@ -245,6 +245,10 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   },
   'ref-not-a-commit': { status: 422, message: ({ type }) => `The ref leads to a ${type}, not to a commit` },
   'ref-not-a-tree': { status: 422, message: () => 'The ref leads to a blob: not a tree' },
+  'commit-without-patch': {
+    status: 422,
+    message: () => 'A merge and a commit that changed no file have no patch: read its .diff',
+  },
   'comparison-too-costly': {
     status: 422,
     message: () => 'The commits between the two take too long to find: a clone can compare them',

@@ -10,6 +10,7 @@ import { copyBox } from '../layout/copy-box.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
+import { commitTextLinks } from './commit-text.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
 import { leadToFullId, type PageRequest, showRefusal } from './page-request.ts';
@@ -34,7 +35,7 @@ export async function showCommit(asked: PageRequest): Promise<SiteAnswer> {
     'tree',
     commit.id,
     [],
-  )}">Browse files</a></div><div>${people(asked, commit)}${parents(asked, commit)}</div>${copyBox(commit.id, 'the commit id')}</div>${
+  )}">Browse files</a></div><div>${people(asked, commit)}${parents(asked, commit)}${commitTextLinks(repository, commit)}</div>${copyBox(commit.id, 'the commit id')}</div>${
     push !== undefined && html`<p class="note">${pushedBy(asked, push)}</p>`
   }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}${diffView(asked, address, diff)}`;
   return showRepositoryPage(asked, { title: `${subject} · ${shortId(commit.id)}`, tab: 'Commits' }, content);

@@ -10,6 +10,7 @@ import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
 import { orFromCloneAddress } from './clone-address.ts';
 import { showCommit } from './commit.ts';
+import { showCommitText } from './commit-text.ts';
 import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
 import { askToCompare, showComparison } from './compare.ts';
 import { deletedRoutes } from './deleted.ts';
@@ -61,6 +62,9 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository/tags', onRepositoryAsOf(context, showTags));
     site.page('/:username/:repository/activity', onRepository(context, showActivity));
     site.page('/:username/:repository/commit/:id', onRepositoryAsOf(context, showCommit));
+    for (const form of ['diff', 'patch'] as const) {
+      site.page(`/:username/:repository/commit/:id.${form}`, onRepositoryAsOf(context, showCommitText(form)));
+    }
     site.page(
       '/:username/:repository/settings',
       onRepository(context, async (asked) => showSettings(asked)),

@@ -10,6 +10,7 @@ import {
   archive,
   createArchiveContext,
 } from '../../../adapters/git/archive.ts';
+import { COMMIT_TEXT_SPAN_MS, commitText, createCommitTextSlots } from '../../../adapters/git/commit-text.ts';
 import {
   ARGUMENTS_BYTES_MAX,
   COUNT_SPAN_MS,
@@ -22,7 +23,7 @@ import {
   DIFFS_PER_ACCOUNT_MAX,
   HISTORY_READ_MEMORY_BYTES_MAX,
 } from '../../../adapters/git/object-history.ts';
-import type { GitCommand } from '../../../adapters/git/process/git-commands.ts';
+import { createPacing, type GitCommand } from '../../../adapters/git/process/git-commands.ts';
 import { createDiffParser } from '../../../core/git/diff/diff-parser.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { HISTORY_READ_CPU_SECONDS_MAX } from '../../../core/kernel/limits.ts';
@@ -133,6 +134,8 @@ describe('the history of a repository', () => {
         signal,
       }),
     );
+    const text = { commit: large, parent: small, form: 'patch', signal } as const;
+    await Array.fromAsync(commitText({ git, slots: createCommitTextSlots() }, view, text, createPacing()));
     const others = {
       memoryBytesMax: HISTORY_READ_MEMORY_BYTES_MAX,
       cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,
@@ -144,6 +147,7 @@ describe('the history of a repository', () => {
         [others, bounded.spanMs],
         [others, COUNT_SPAN_MS],
         [{ memoryBytesMax: ARCHIVE_MEMORY_BYTES_MAX, cpuSecondsMax: ARCHIVE_CPU_SECONDS_MAX }, ARCHIVE_SPAN_MS],
+        [{ ...others, cpuSecondsMax: DIFF_CPU_SECONDS_MAX }, COMMIT_TEXT_SPAN_MS],
       ],
     );
   });

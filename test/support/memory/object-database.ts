@@ -187,6 +187,9 @@ export function createMemoryObjects(): MemoryObjects {
         const found = reached(tips);
         return new Set(ids.filter((id) => found.has(id)));
       },
+      async *commitText({ commit, form }) {
+        yield Buffer.from(`${form} of ${commit}`);
+      },
       archiveReadsRefs: async () => false,
       async *archive({ tip, format, prefix }) {
         yield Buffer.from(`${format} of ${tip} in ${prefix}`);

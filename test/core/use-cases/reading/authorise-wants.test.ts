@@ -58,6 +58,7 @@ function started(
     walk: unused,
     count: unused,
     isAncestor: unused,
+    commitText: unused,
     archiveReadsRefs: unused,
     archive: unused,
     history: NO_HISTORY,

@@ -4,6 +4,14 @@
  * Invariants: only the time that the chunks wait for their reader counts, not the time to make them, and none after
  * nothing dear is held any more.
  */
+import { KIB } from '../../core/kernel/byte-units.ts';
+
+/**
+ * How long git may wait for the reader of an archive, or of the text of a commit; what the reader takes at the slowest
+ * rate earns as much again.
+ */
+export const ARCHIVE_READER_WAIT_MS = 10_000;
+export const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 
 export interface ReaderPace {
   /** How long the chunks may wait for their reader. */
@@ -13,6 +21,11 @@ export interface ReaderPace {
   /** Whether the answer holds nothing dear any more. */
   readonly isOver: () => boolean;
 }
+
+export const ARCHIVE_PACE: Omit<ReaderPace, 'isOver'> = {
+  waitMs: ARCHIVE_READER_WAIT_MS,
+  bytesPerSecondMin: ARCHIVE_READER_BYTES_PER_SECOND_MIN,
+};
 
 /** Yields the chunks; calls `onSlow` while one waits longer than the reader's time. */
 export async function* watchPace(

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
-import { ARCHIVE_READER_BYTES_PER_SECOND_MIN, ARCHIVE_READER_WAIT_MS } from '../../../apps/api/handlers/archives.ts';
-import { watchPace } from '../../../apps/api/http/reader-pace.ts';
+import {
+  ARCHIVE_READER_BYTES_PER_SECOND_MIN,
+  ARCHIVE_READER_WAIT_MS,
+  watchPace,
+} from '../../../apps/front-door/reader-pace.ts';
 
 /** That of the reader of an archive. */
 const PACE = {
