@@ -10,6 +10,7 @@ import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { placeAddress } from './addresses.ts';
+import { downloadLinks } from './archive.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderTable } from './folder-table.ts';
 import { cloneUrl, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
@@ -56,7 +57,10 @@ function emptyThen(asked: PageRequest): SiteAnswer {
 }
 
 function cloneBox(asked: PageRequest): Html {
-  return html`<section class="clone stack tight" id="clone"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any username; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
+  return html`<section class="clone stack tight" id="clone"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any username; the password is an <a href="/access-tokens">access token</a>.</p><p class="hint">${downloadLinks(
+    asked,
+    { ref: branchText(asked.repository, asked.repository.defaultBranch), label: 'Download' },
+  )}</p></section>`;
 }
 
 async function facts({ context, visit, repository }: PageRequest): Promise<Html> {

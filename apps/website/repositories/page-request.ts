@@ -110,6 +110,16 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
     title: 'This tag has no commits',
     text: 'It leads to a folder or a file, not to a commit. The repository’s page of tags shows what each leads to.',
   },
+  'ref-not-a-tree': {
+    status: 422,
+    title: 'This tag leads to a file',
+    text: 'Archives are made of folders. The page of the file has its bytes.',
+  },
+  'commit-without-patch': {
+    status: 422,
+    title: 'This commit has no patch',
+    text: 'A merge and a commit that changed no file have none. Its .diff says what differs from its first parent.',
+  },
   'path-not-found': NO_PATH,
   'path-not-a-file': NO_PATH,
   'repository-without-commits': {

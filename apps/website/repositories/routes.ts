@@ -6,6 +6,7 @@
  */
 import type { FormOptions, Room, Site } from '../layout/room.ts';
 import { showActivity } from './activity.ts';
+import { showArchive } from './archive.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
 import { orFromCloneAddress } from './clone-address.ts';
@@ -65,6 +66,7 @@ export const repositoriesRoom: Room = {
     for (const form of ['diff', 'patch'] as const) {
       site.page(`/:username/:repository/commit/:id.${form}`, onRepositoryAsOf(context, showCommitText(form)));
     }
+    site.page('/:username/:repository/archive/*', onRepositoryAsOf(context, showArchive));
     site.page(
       '/:username/:repository/settings',
       onRepository(context, async (asked) => showSettings(asked)),

@@ -8,6 +8,7 @@ import { copyBox } from '../layout/copy-box.ts';
 import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
+import { downloadLinks, tagToDownload } from './archive.ts';
 import { shellWord } from './empty-home.ts';
 import { showRepositoryPage } from './frame.ts';
 import { deleteLink, newRefButton } from './new-ref.ts';
@@ -44,21 +45,24 @@ function noTags(branch: string): Html {
 }
 
 function table(rows: readonly Html[]): Html {
-  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table class="cards"><thead><tr><th scope="col">Tag</th><th scope="col" class="wide">Message</th><th scope="col">Leads to</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table class="cards fits"><thead><tr><th scope="col">Tag</th><th scope="col" class="wide">Message</th><th scope="col">Leads to</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
 }
 
 function rowOf({ visit, repository }: PageRequest, { name, target, type, annotation, commit }: ListedTag): Html {
   const shown = html`<bdi>${shownName(name)}</bdi>`;
   // The full name: a branch may have the same short one.
   const kind = type === 'blob' ? 'blob' : 'tree';
-  const link = html`<a href="${placeAddress(repository, kind, tagText(name), [])}">${shown}</a>`;
+  const address = placeAddress(repository, kind, tagText(name), []);
+  const link = html`<a href="${address}">${shown}</a>`;
   const seconds = annotation?.tagger?.seconds ?? commit?.committedAt ?? null;
-  const message = annotation?.message ?? commit?.message ?? null;
+  // Of a tag without a message of its own its commit tells what it is.
+  const own = annotation?.message.trim() ?? '';
+  const message = own === '' ? (commit?.message ?? null) : own;
   const id =
     commit === null
-      ? html`<span class="soft">${type}</span> <span class="id">${shortId(target)}</span>`
+      ? html`<span class="soft">${type}</span> <a class="id" href="${address}">${shortId(target)}</a>`
       : html`<a class="id" href="${commitAddress(repository, commit.id)}">${shortId(commit.id)}</a>`;
   return html`<tr><td class="wrap">${link}</td><td class="wide" dir="auto">${
     message !== null && subjectOf(message)
-  }</td><td class="apart">${id}${deleteLink(repository, tagText(name), name)}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
+  }</td><td class="apart">${id}${type !== 'blob' && downloadLinks({ repository }, { ref: tagToDownload(repository, name) })}${deleteLink(repository, tagText(name), name)}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
 }

@@ -7,6 +7,7 @@ import { type Content, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
+import { downloadLinks } from './archive.ts';
 import { contentsAt } from './contents-at.ts';
 import { folderTable } from './folder-table.ts';
 import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
@@ -38,7 +39,7 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
   const above = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}${
     listing.commit !== null &&
     html`<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a>`
-  }${folderLinks(asked, { ref, names })}</div>
+  }${folderLinks(asked, { ref, names })}${downloadLinks(asked, { ref, folder: names, label: 'Download' })}</div>
 <h1 class="unseen">${shownName(names.at(-1) ?? repository.owned.name)}</h1>
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${more}`;
   const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above)));

@@ -1,15 +1,17 @@
 /**
- * Makes an archive of the files of a commit, or of the tree that a tag leads to.
+ * Makes an archive of the files of a commit, or of the tree that a tag leads to, or of one folder of either.
  *
  * Invariants: the repository's objects stay open until the reader of the stream closes it, and the place among the
  * archives of the node taken until git has made it, and no longer on any other exit.
  */
+import { decodeUtf8Lossy } from '../../git/utf8.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { AccountId, ObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ArchiveFormat } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { refsViewOf } from './advertised-refs.ts';
+import { findEntry } from './entry-at-path.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveObject } from './resolve-ref.ts';
 
@@ -36,6 +38,8 @@ export interface WantedArchive {
   readonly account: AccountId;
   /** A text as resolve-ref.ts reads it. */
   readonly ref: string;
+  /** The names of a folder from the root down; absent or empty for all files. */
+  readonly folder?: readonly Uint8Array[];
   readonly format: ArchiveFormat;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
@@ -46,7 +50,10 @@ export interface Archive {
   readonly tip: ObjectId;
   /** Names the refs that it may hold names of; null if it holds none. */
   readonly refsKey: string | null;
-  /** `<repository>-<ref>`, slashes as dashes: the folder that holds everything, and the name of the file. */
+  /**
+   * `<repository>-<ref>`, and the name of the folder, slashes as dashes: the folder that holds everything, and the name
+   * of the file.
+   */
   readonly name: string;
   readonly chunks: () => AsyncIterable<Uint8Array>;
   /** Whether git has made all of it, so that only its bytes wait for their reader. */
@@ -55,12 +62,12 @@ export interface Archive {
 }
 
 /**
- * Refused with `too-many-archives`, `archives-busy`, `repository-without-commits`, `ref-not-found` or `ref-not-a-tree`.
+ * Refused as `resolveObject` is, and with `too-many-archives`, `archives-busy`, `ref-not-a-tree` or `path-not-found`.
  */
 export async function readArchive(
   context: ArchiveContext,
   repository: FoundRepository,
-  { account, ref, format, signal }: WantedArchive,
+  { account, ref, folder = [], format, signal }: WantedArchive,
 ): Promise<Archive | { readonly refused: Refusal }> {
   const place = await context.archives.enter(account, signal);
   if ('refused' in place) return place;
@@ -76,11 +83,14 @@ export async function readArchive(
     if ('refused' in resolved) return resolved;
     const { commit, root } = resolved;
     if (root.type === 'blob') return refuse({ code: 'ref-not-a-tree' });
-    const tip = commit?.id ?? root.id;
+    const located = await findEntry(reader, root, { names: folder, folder: true });
+    if ('refused' in located) return located;
+    const tip = folder.length > 0 ? located.id : (commit?.id ?? root.id);
     // git substitutes nothing in a tree.
-    const readsRefs = commit !== null && (await reader.archiveReadsRefs(tip, signal));
+    const readsRefs = tip === commit?.id && (await reader.archiveReadsRefs(tip, signal));
     const refs = readsRefs ? refsViewOf(repository) : null;
-    const name = `${repository.owned.name}-${ref.replaceAll('/', '-')}`;
+    const parts = [repository.owned.name, ref, ...folder.slice(-1).map(decodeUtf8Lossy)];
+    const name = parts.join('-').replaceAll('/', '-');
     isOpen = true;
     let isMade = false;
     const onMade = (): void => {
