@@ -28,7 +28,14 @@ import {
   readLogPrefix,
   readTreeHashes,
 } from './account-log/queries.ts';
-import { readActivity, readKeyedPush, readPushes, readPushTips } from './activity/queries.ts';
+import {
+  readActivity,
+  readKeyedPush,
+  readPushActivity,
+  readPushes,
+  readPushTips,
+  readRefChanges,
+} from './activity/queries.ts';
 import { readBucketErrors } from './bucket-errors/queries.ts';
 import { readChanges } from './changes/queries.ts';
 import { type Branches, type HistoryVersion, readBranches, readCommits, readVersion } from './history/queries.ts';
@@ -176,6 +183,8 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
 function activityReaders(activity: LiveReader, { models, runner }: ReadModelsOptions): ActivityReader {
   return {
     activity: (repository, page) => readActivity(activity, repository, page),
+    pushActivity: (repository, wanted) => readPushActivity(activity, repository, wanted),
+    changes: (repository, first, count) => readRefChanges(activity, repository, first, count),
     pushes: (repository, revisions) => readPushes(activity, repository, revisions),
     pushTips: (repository, from, limit) => readPushTips(activity, repository, from, limit),
     async keyedPush(repository, push, position) {

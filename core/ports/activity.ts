@@ -33,6 +33,34 @@ export interface ActivityRow {
   readonly kind: ActivityKind;
 }
 
+export type ChangedThing = 'branch' | 'tag' | 'ref';
+
+/** How many refs of one kind a push changed in one way; `ref` is one that is neither a branch nor a tag. */
+export interface CountedChanges {
+  readonly kind: ActivityKind;
+  readonly thing: ChangedThing;
+  readonly count: number;
+}
+
+export interface PushActivity {
+  readonly push: PushRow;
+  /** In no particular order. */
+  readonly counts: readonly CountedChanges[];
+  /** The number of its first change, and how many it has: 1 or more. */
+  readonly first: number;
+  readonly count: number;
+  /** Its last changes, newest first, at most as many as were asked for. */
+  readonly changes: readonly ActivityRow[];
+}
+
+export interface WantedPushes {
+  /** Only pushes before this revision of the stream; null: from the newest on. */
+  readonly before: number | null;
+  readonly limit: number;
+  /** How many changes of each push are returned. */
+  readonly changes: number;
+}
+
 export interface PushTip {
   /** The number of the change. */
   readonly number: number;
@@ -53,6 +81,13 @@ export interface KeyedPush {
 export interface ActivityReader {
   /** Returns changes of a repository, newest first. */
   activity(repository: RepositoryId, page: Page): Promise<PageOf<ActivityRow>>;
+  /**
+   * Returns the pushes that changed refs, newest first. The cost grows neither with how many there are before nor with
+   * what each of them changed.
+   */
+  pushActivity(repository: RepositoryId, wanted: WantedPushes): Promise<readonly PushActivity[]>;
+  /** Returns so many changes from a number on, newest first; fewer where there are not as many. */
+  changes(repository: RepositoryId, first: number, count: number): Promise<readonly ActivityRow[]>;
   /** Returns the pushes of a repository at these revisions of its stream, in no particular order. */
   pushes(repository: RepositoryId, revisions: readonly number[]): Promise<readonly PushRow[]>;
   /** Returns what changes from this number on pointed refs to, oldest first; deletions are left out. */

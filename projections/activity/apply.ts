@@ -10,6 +10,7 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import { type CountedCache, countedCache } from '../../core/kernel/shown-caches.ts';
+import type { ActivityKind, ChangedThing } from '../../core/ports/activity.ts';
 import { repositoryEventKinds, type StoredRefUpdate } from '../../core/repository/events.ts';
 import { prepared } from '../runner/bulk.ts';
 import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
@@ -17,7 +18,7 @@ import { activityTables, RUN_CHANGES_MAX } from './table.ts';
 
 export const activityProjection: Projection = {
   name: 'activity',
-  version: 3,
+  version: 4,
   categories: ['repository', 'accessToken'],
   tables: activityTables,
   onPoison: 'park',
@@ -54,6 +55,8 @@ interface PushFields {
   readonly actor_id: string;
   readonly occurred_at: string;
   readonly restored: boolean;
+  readonly changes: number;
+  readonly counts: string;
 }
 
 /** A row of changes; the next number of the repository is not known yet. */
@@ -102,6 +105,7 @@ function foldPush({ pushes, keyed, runs }: Folded, recorded: RecordedEvent): voi
   if (event.type !== 'RefsUpdated') return;
   const repository_id = entityIdOf(recorded.stream);
   const { revision, actor } = recorded;
+  const { updates, push_id, request_digest } = event.data;
   pushes.push({
     repository_id,
     revision,
@@ -110,14 +114,29 @@ function foldPush({ pushes, keyed, runs }: Folded, recorded: RecordedEvent): voi
     actor_id: actor.id,
     occurred_at: recorded.occurredAt,
     restored: event.data.restored !== null,
+    changes: updates.length,
+    counts: countsOf(updates, event.data.restored !== null),
   });
-  const { updates, push_id, request_digest } = event.data;
   if (request_digest !== null) keyed.push({ push_id, repository_id, revision, request_digest });
   for (let start = 0; start < updates.length; start += RUN_CHANGES_MAX) {
     const changes = updates.slice(start, start + RUN_CHANGES_MAX).map(changeOf);
     const has_targets = changes.some(([, , , , target]) => target !== null);
     runs.push({ repository_id, revision, count: changes.length, has_targets, changes });
   }
+}
+
+/** Each change of a restoration has the kind `restore`. */
+function countsOf(updates: readonly StoredRefUpdate[], restored: boolean): string {
+  const counts = new Map<string, [kind: ActivityKind, thing: ChangedThing, count: number]>();
+  for (const { ref, kind } of updates) {
+    const thing = ref.startsWith('refs/heads/') ? 'branch' : ref.startsWith('refs/tags/') ? 'tag' : 'ref';
+    const shown = restored ? 'restore' : kind;
+    const key = `${shown} ${thing}`;
+    const counted = counts.get(key) ?? [shown, thing, 0];
+    counted[2] += 1;
+    counts.set(key, counted);
+  }
+  return JSON.stringify([...counts.values()]);
 }
 
 function changeOf({ ref, kind, before, after, peeled }: StoredRefUpdate): Change {
@@ -158,17 +177,24 @@ async function nextNumbers(
 }
 
 function toWrite(table: TableOf, { pushes, keyed, runs, tokens }: Folded, next: Map<string, number>): Write {
+  /** The number of the first change of each push that has some. */
+  const firsts = new Map<string, number>();
+  const keyOf = ({ repository_id, revision }: Pick<RunFields, 'repository_id' | 'revision'>) =>
+    `${repository_id} ${revision}`;
   const numbered = runs.map((run) => {
     const number = next.get(run.repository_id) ?? 0;
     next.set(run.repository_id, number + run.count);
+    const key = keyOf(run);
+    if (!firsts.has(key)) firsts.set(key, number);
     return { ...run, number };
   });
   return {
     lists: [
       {
-        items: pushes,
+        items: pushes.map((push) => ({ ...push, first_change: firsts.get(keyOf(push)) ?? 0 })),
         text: `INSERT INTO ${table('activity_pushes')} SELECT * FROM json_to_recordset($1) AS p(repository_id uuid,
-          revision integer, event_id uuid, actor_kind text, actor_id text, occurred_at text, restored boolean)`,
+          revision integer, event_id uuid, actor_kind text, actor_id text, occurred_at text, restored boolean,
+          first_change integer, changes integer, counts text)`,
       },
       {
         items: keyed,

@@ -1,7 +1,15 @@
 /** The queries of ref changes and of the pushes that made them. */
 import { type PushId, type RepositoryId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
-import type { ActivityRow, KeyedPush, PushRow, PushTip } from '../../core/ports/activity.ts';
+import type {
+  ActivityRow,
+  CountedChanges,
+  KeyedPush,
+  PushActivity,
+  PushRow,
+  PushTip,
+  WantedPushes,
+} from '../../core/ports/activity.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import type { TableOf } from '../runner/projection.ts';
 import { RUN_CHANGES_MAX } from './table.ts';
@@ -10,9 +18,10 @@ import { RUN_CHANGES_MAX } from './table.ts';
 const PUSH_JSON = `json_build_object('revision', p.revision, 'eventId', p.event_id, 'at', p.occurred_at,
   'actor', json_build_object('kind', p.actor_kind, 'id', p.actor_id), 'tokenName', t.name)`;
 
+const TOKEN_OF_PUSH = `t.id = CASE WHEN p.actor_kind = 'token' THEN p.actor_id::uuid END`;
+
 function pushesWithTokens(table: TableOf): string {
-  return `${table('activity_pushes')} AS p LEFT JOIN ${table('activity_tokens')} AS t
-    ON t.id = CASE WHEN p.actor_kind = 'token' THEN p.actor_id::uuid END`;
+  return `${table('activity_pushes')} AS p LEFT JOIN ${table('activity_tokens')} AS t ON ${TOKEN_OF_PUSH}`;
 }
 
 /** The number of a change that `changesOf` gives. */
@@ -25,17 +34,41 @@ function changesOf(runs: string): string {
 
 const idAt = (place: number) => `coalesce(change.value->>${place}, '${ZERO_OBJECT_ID}')`;
 
+/** A change as JSON, with its push. */
+const CHANGE_JSON = `json_build_object('number', ${NUMBER}, 'push', ${PUSH_JSON}, 'ref', change.value->>0,
+  'before', ${idAt(2)}, 'after', ${idAt(3)},
+  'kind', CASE WHEN p.restored THEN 'restore' ELSE change.value->>1 END)`;
+
 const activityQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object('total', n.total, 'items', coalesce((
-      SELECT json_agg(json_build_object('number', ${NUMBER}, 'push', ${PUSH_JSON}, 'ref', change.value->>0,
-        'before', ${idAt(2)}, 'after', ${idAt(3)},
-        'kind', CASE WHEN p.restored THEN 'restore' ELSE change.value->>1 END) ORDER BY ${NUMBER} DESC)
+      SELECT json_agg(${CHANGE_JSON} ORDER BY ${NUMBER} DESC)
       FROM ${changesOf(table('activity_changes'))} JOIN ${pushesWithTokens(table)}
         ON p.repository_id = c.repository_id AND p.revision = c.revision
       WHERE c.repository_id = $1 AND c.number < n.total - $2 AND c.number > n.total - $2 - $3 - ${RUN_CHANGES_MAX}
         AND ${NUMBER} < n.total - $2 AND ${NUMBER} >= n.total - $2 - $3), '[]'))
     FROM (SELECT coalesce((SELECT number + count FROM ${table('activity_changes')}
       WHERE repository_id = $1 ORDER BY number DESC LIMIT 1), 0)::bigint AS total) AS n`,
+};
+
+/** A push begins with a run of its own, so no run before its first change is read. */
+const pushActivityQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(json_build_object('push', ${PUSH_JSON}, 'counts', p.counts::json,
+      'first', p.first_change, 'count', p.changes, 'changes', coalesce((SELECT
+        json_agg(${CHANGE_JSON} ORDER BY ${NUMBER} DESC) FROM ${changesOf(table('activity_changes'))}
+        WHERE c.repository_id = p.repository_id AND c.number >= p.first_change AND c.number < p.first_change + p.changes
+          AND c.number > p.first_change + p.changes - $4 - ${RUN_CHANGES_MAX}
+          AND ${NUMBER} >= p.first_change + p.changes - $4), '[]')) ORDER BY p.revision DESC), '[]')
+    FROM (SELECT * FROM ${table('activity_pushes')} WHERE repository_id = $1 AND changes > 0
+        AND ($2::integer IS NULL OR revision < $2::integer) ORDER BY revision DESC LIMIT $3) AS p
+      LEFT JOIN ${table('activity_tokens')} AS t ON ${TOKEN_OF_PUSH}`,
+};
+
+const changesQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(${CHANGE_JSON} ORDER BY ${NUMBER} DESC), '[]')
+    FROM ${changesOf(table('activity_changes'))} JOIN ${pushesWithTokens(table)}
+      ON p.repository_id = c.repository_id AND p.revision = c.revision
+    WHERE c.repository_id = $1 AND c.number > $2::bigint - ${RUN_CHANGES_MAX} AND c.number < $2::bigint + $3::bigint
+      AND ${NUMBER} >= $2::bigint AND ${NUMBER} < $2::bigint + $3::bigint`,
 };
 
 const pushesQuery: ReadQuery = {
@@ -71,6 +104,27 @@ export async function readActivity(
 ): Promise<PageOf<ActivityRow>> {
   const { value } = await reader.read(activityQuery, [repository, offset, limit], concerning(repository));
   return value as PageOf<ActivityRow>;
+}
+
+export async function readPushActivity(
+  reader: LiveReader,
+  repository: RepositoryId,
+  { before, limit, changes }: WantedPushes,
+): Promise<readonly PushActivity[]> {
+  const { value } = await reader.read(pushActivityQuery, [repository, before, limit, changes], concerning(repository));
+  type Counted = readonly [CountedChanges['kind'], CountedChanges['thing'], number];
+  const rows = value as readonly (Omit<PushActivity, 'counts'> & { readonly counts: readonly Counted[] })[];
+  return rows.map((row) => ({ ...row, counts: row.counts.map(([kind, thing, count]) => ({ kind, thing, count })) }));
+}
+
+export async function readRefChanges(
+  reader: LiveReader,
+  repository: RepositoryId,
+  first: number,
+  count: number,
+): Promise<readonly ActivityRow[]> {
+  const { value } = await reader.read(changesQuery, [repository, first, count], concerning(repository));
+  return value as readonly ActivityRow[];
 }
 
 export async function readPushes(

@@ -6,6 +6,10 @@
  */
 import type { ProjectionTable } from '../runner/projection.ts';
 
+/**
+ * `first_change` is the number of the first of its `changes`; `counts` is a JSON list of `[kind, thing, count]`, so that
+ * a page of pushes reads none of the changes but those that it shows.
+ */
 const pushes: ProjectionTable = {
   name: 'activity_pushes',
   key: ['repository_id', 'revision'],
@@ -19,6 +23,9 @@ const pushes: ProjectionTable = {
       actor_id text NOT NULL,
       occurred_at text COLLATE "C" NOT NULL,
       restored boolean NOT NULL,
+      first_change integer NOT NULL,
+      changes integer NOT NULL,
+      counts text NOT NULL,
       PRIMARY KEY (repository_id, revision))`,
   ],
 };

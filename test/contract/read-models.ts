@@ -572,6 +572,28 @@ function activityContract(open: Open): void {
       const page = await reads.activity(repository, { offset, limit });
       assert.deepEqual(page, { items: items.slice(offset, offset + limit), total }, `page ${offset} ${limit}`);
     }
+    const summed = await reads.pushActivity(repository, { before: null, limit: 10, changes: 1 });
+    assert.deepEqual(
+      summed.map(({ push, counts, first: start, count, changes }) => ({
+        ...{ revision: push.revision, start, count, changes: changes.map(({ number }) => number) },
+        counts: counts.map(({ kind, thing, count: times }) => `${kind} ${thing} ${times}`).sort(),
+      })),
+      [
+        { revision: 4, start: 4, count: 2, changes: [5], counts: ['restore branch 1', 'restore tag 1'] },
+        { revision: 3, start: 3, count: 1, changes: [3], counts: ['delete tag 1'] },
+        { revision: 2, start: 2, count: 1, changes: [2], counts: ['force-push branch 1'] },
+        { revision: 0, start: 0, count: 2, changes: [1], counts: ['create branch 1', 'create tag 1'] },
+      ],
+    );
+    assert.deepEqual(summed[0]?.changes, items.slice(0, 1));
+    const older = await reads.pushActivity(repository, { before: 3, limit: 1, changes: 0 });
+    assert.deepEqual(
+      older.map(({ push, changes }) => [push.revision, changes]),
+      [[2, []]],
+    );
+    assert.deepEqual(await reads.changes(repository, 1, 3), items.slice(2, 5));
+    assert.deepEqual(await reads.changes(repository, 5, 100), items.slice(0, 1));
+    assert.deepEqual(await reads.changes(repository, 6, 1), []);
     const pushes = await reads.pushes(repository, [0, 2, 7]);
     assert.deepEqual(
       pushes.toSorted((a, b) => a.revision - b.revision),
@@ -620,6 +642,25 @@ function activityContract(open: Open): void {
         items.map(({ push: { revision }, ...change }) => ({ revision, ...change })),
         newest.slice(offset, offset + limit),
       );
+    }
+    const wides = await reads.pushActivity(repository, { before: null, limit: 10, changes: 15 });
+    assert.deepEqual(
+      wides.map(({ first, count }) => [first, count]),
+      [
+        [81, 29],
+        [80, 1],
+        [40, 40],
+        [0, 40],
+      ],
+    );
+    for (const { first, count, changes: shown } of wides) {
+      const own = newest.filter(({ number }) => number >= first && number < first + count).slice(0, 15);
+      assert.deepEqual(
+        shown.map(({ push: { revision }, ...change }) => ({ revision, ...change })),
+        own,
+      );
+      const all = await reads.changes(repository, first, count);
+      assert.deepEqual([all.length, all[0]?.number, all.at(-1)?.number], [count, first + count - 1, first]);
     }
     const tips = newest.reverse().filter(({ kind }) => kind !== 'delete');
     for (const from of [0, 1, 11, 13, 37, 39, 60, 80, 81, 100]) {

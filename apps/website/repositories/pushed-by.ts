@@ -18,8 +18,8 @@ export const ACTOR_WORDS: { readonly [Kind in Exclude<ActorKind, 'token'>]: stri
   admin: 'by the operator',
 };
 
-/** Names who pushed: the name of the token as it is now, or as it last was. */
+/** Names who pushed: the name of the token as it is now, or as it last was, which leads to what the token did. */
 export function pusher({ actor, tokenName }: PushRow): Content {
   if (actor.kind !== 'token') return ACTOR_WORDS[actor.kind];
-  return html`with the token <strong><bdi>${shownName(tokenName ?? actor.id)}</bdi></strong>`;
+  return html`with <a href="/access-tokens/${actor.id}/activity">the token <strong><bdi>${shownName(tokenName ?? actor.id)}</bdi></strong></a>`;
 }

@@ -4,13 +4,22 @@ import { readEvent } from '../../../core/kernel/decider.ts';
 import type { Digest } from '../../../core/kernel/digest.ts';
 import { categoryOf, entityIdOf, LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
-import type { ActivityReader, ActivityRow, PushRow } from '../../../core/ports/activity.ts';
+import type { ActivityReader, ActivityRow, ChangedThing, PushRow } from '../../../core/ports/activity.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { repositoryEventKinds } from '../../../core/repository/events.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/restore-wide-updates.ts';
 
 interface Change extends ActivityRow {
   readonly target: string | null;
+}
+
+function rowOf({ target: _target, ...row }: Change): ActivityRow {
+  return row;
+}
+
+function thingOf(ref: string): ChangedThing {
+  if (ref.startsWith('refs/heads/')) return 'branch';
+  return ref.startsWith('refs/tags/') ? 'tag' : 'ref';
 }
 
 export function createMemoryActivity(options: {
@@ -51,9 +60,32 @@ export function createMemoryActivity(options: {
   return {
     activity: async (repository, { offset, limit }) => {
       const all = (await changesOf(repository)).toReversed();
-      const items = all.slice(offset, offset + limit).map(({ target: _target, ...row }) => row);
+      const items = all.slice(offset, offset + limit).map(rowOf);
       return { items, total: all.length };
     },
+    pushActivity: async (repository, { before, limit, changes }) => {
+      const byRevision = Map.groupBy(await changesOf(repository), ({ push }) => push.revision);
+      const revisions = [...byRevision.keys()].filter((revision) => before === null || revision < before);
+      return revisions
+        .toSorted((a, b) => b - a)
+        .slice(0, limit)
+        .flatMap((revision) => {
+          const own = byRevision.get(revision) ?? [];
+          const [first] = own;
+          if (first === undefined) return [];
+          const counts = [...Map.groupBy(own, ({ ref, kind }) => `${kind} ${thingOf(ref)}`).values()].flatMap(
+            ([change, ...more]) =>
+              change === undefined ? [] : [{ kind: change.kind, thing: thingOf(change.ref), count: more.length + 1 }],
+          );
+          const shown = changes === 0 ? [] : own.slice(-changes).toReversed().map(rowOf);
+          return [{ push: first.push, counts, first: first.number, count: own.length, changes: shown }];
+        });
+    },
+    changes: async (repository, first, count) =>
+      (await changesOf(repository))
+        .slice(first, first + count)
+        .toReversed()
+        .map(rowOf),
     pushes: async (repository, revisions) => {
       const pushes = new Map((await changesOf(repository)).map(({ push }) => [push.revision, push]));
       return revisions.flatMap((revision) => pushes.get(revision) ?? []);
