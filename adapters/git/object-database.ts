@@ -32,6 +32,7 @@ import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
 import { createHistorySlots, createObjectHistory, type HistoryContext } from './object-history.ts';
 import { answerKeyStart, createObjectReader, type ReaderContext, repositoryOfAnswer } from './object-reader.ts';
+import { createSearchSlots } from './object-search.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createNewObjects } from './packs/new-objects.ts';
 import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
@@ -216,6 +217,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       commitTextSlots: createCommitTextSlots(),
       largeTrees: createFairSlots({ slots: LARGE_TREES_AT_ONCE_MAX, slotsPerKey: LARGE_TREES_PER_REPOSITORY_MAX }),
       archives: createArchiveContext(git, options.archiveLimits),
+      searchSlots: createSearchSlots(),
     };
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
     return {

@@ -12,7 +12,7 @@ import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts
 import { EMPTY_TREE_ID, type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { HISTORY_READ_CPU_SECONDS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
-import type { Bounded, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
+import type { Bounded, CommitFilter, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
 import { idBatches } from './packs/reachable-sets.ts';
 import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
 import type { Environment } from './process/git-environment.ts';
@@ -104,10 +104,11 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
 
   return {
     diff: (from, to, bounded) => output([...DIFF, '--end-of-options', from ?? EMPTY_TREE_ID, to, '--'], [], bounded),
-    async *commitsOfPath(tip, path, bounded) {
-      const paths = pathArguments([path]);
+    async *findCommits(tip, filter, bounded) {
+      const paths = filter.path === null ? NO_PATHS : pathArguments([filter.path]);
       if (paths === null) throw new ObjectDatabaseError('reading-too-costly', 'git cannot be asked for this path');
-      yield* idBatches(output(['rev-list', '--stdin', ...paths.args], [tip, ...paths.input], bounded));
+      const args = ['rev-list', '--stdin', ...filterArguments(filter), ...paths.args];
+      yield* idBatches(output(args, [tip, ...paths.input], bounded));
     },
     async *changesBelow(tip, exclude, paths, bounded) {
       const limits = paths.some(({ length }) => length === 0) ? NO_PATHS : pathArguments(paths);
@@ -183,6 +184,20 @@ function pathArguments(paths: readonly Uint8Array[]): PathArguments | null {
   return { args: args.length === 0 ? [] : ['--', ...args], input: input.length === 0 ? [] : ['--', ...input] };
 }
 
+/**
+ * Texts are parts of an author's name and address, and of a line of a message, and no expressions. A commit is judged
+ * by its own time: with `--since` git would end the walk at an older one, whose parents may be newer.
+ */
+function filterArguments({ author, text, sinceSeconds, untilSeconds }: CommitFilter): readonly string[] {
+  const args: string[] = [];
+  if (author !== null || text !== null) args.push('--fixed-strings', '--regexp-ignore-case');
+  if (author !== null) args.push(`--author=${author}`);
+  if (text !== null) args.push(`--grep=${text}`);
+  if (sinceSeconds !== null) args.push(`--since-as-filter=@${sinceSeconds} +0000`);
+  if (untilSeconds !== null) args.push(`--until=@${untilSeconds} +0000`);
+  return args;
+}
+
 async function* inputOf(items: Iterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
   let batched: Buffer[] = [];
   for (const item of items) {
@@ -201,7 +216,7 @@ const INPUT_BATCH = 2_000;
 const TURN_MS = 5;
 
 /** Lets others have the event loop between items, whose reader may take long for each. */
-async function* inTurns<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item> {
+export async function* inTurns<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item> {
   let sinceMs = performance.now();
   for await (const item of items) {
     yield item;

@@ -11,6 +11,7 @@ import { type AccountId, type ObjectId, type RepositoryId, uuid } from '../../co
 import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
+import type { ObjectSearch } from '../../core/ports/object-search.ts';
 import type { AnswerCache } from './answers/answer-cache.ts';
 import type { MakeAnswer } from './answers/growing-answer.ts';
 import { uploadPack } from './answers/upload-pack.ts';
@@ -23,6 +24,7 @@ import type { CacheLease } from './cache/layer-cache.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
 import { commitText } from './commit-text.ts';
 import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
+import { createObjectSearch, type SearchSlots } from './object-search.ts';
 import { isAncestor, type ObjectAccess } from './packs/ancestry.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
 import { readCommitSeconds, readInTurn, readTips } from './packs/object-graph.ts';
@@ -53,6 +55,7 @@ export interface ReaderContext {
   /** The turns of those who read trees that are large. */
   readonly largeTrees: FairSlots;
   readonly archives: ArchiveContext;
+  readonly searchSlots: SearchSlots;
 }
 
 /** Returns what the keys of all answers of a repository begin with. */
@@ -111,6 +114,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
     isAncestor: (ancestor, descendant) =>
       withLease(() => isAncestor(git, access, { before: ancestor, after: descendant })),
     history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared, walked),
+    search: leasedSearch(createObjectSearch({ git, slots: context.searchSlots }, view), shared),
     reachable: (ids, tips, tipsKey) =>
       withLease(() => reachable(context, access, ids, tips, `${lease.folder.repository} ${tipsKey}`)),
     uploadPack: (options) =>
@@ -242,7 +246,7 @@ function leasedHistory(
     });
   return {
     diff: (from, to, bounded) => streamWithLease(() => history.diff(from, to, bounded)),
-    commitsOfPath: (tip, path, bounded) => stream([tip], () => history.commitsOfPath(tip, path, bounded)),
+    findCommits: (tip, filter, bounded) => stream([tip], () => history.findCommits(tip, filter, bounded)),
     changesBelow: (tip, exclude, paths, bounded) =>
       stream([tip], () => history.changesBelow(tip, exclude, paths, bounded)),
     links: (include, exclude, bounded) => stream(include, () => history.links(include, exclude, bounded)),
@@ -250,6 +254,15 @@ function leasedHistory(
       answer([exclude, tip], () => history.commitsBetween(exclude, tip, page, bounded)),
     aheadBehind: (a, b, bounded) => answer([a, b], () => history.aheadBehind(a, b, bounded)),
     mergeBase: (a, b, bounded) => answer([a, b], () => history.mergeBase(a, b, bounded)),
+  };
+}
+
+function leasedSearch(search: ObjectSearch, { withLease, streamWithLease }: SharedLease): ObjectSearch {
+  return {
+    files: (tree, options, bounded) => streamWithLease(() => search.files(tree, options, bounded)),
+    lines: (root, wanted, bounded) => streamWithLease(() => search.lines(root, wanted, bounded)),
+    isBinary: (blob, bounded) => withLease(() => search.isBinary(blob, bounded)),
+    regexFault: (regex, bounded) => withLease(() => search.regexFault(regex, bounded)),
   };
 }
 

@@ -37,7 +37,7 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
     isAncestor: (ancestor, descendant) => call((reader) => reader.isAncestor(ancestor, descendant)),
     history: {
       diff: (from, to, bounded) => stream(({ history }) => history.diff(from, to, bounded)),
-      commitsOfPath: (tip, path, bounded) => stream(({ history }) => history.commitsOfPath(tip, path, bounded)),
+      findCommits: (tip, filter, bounded) => stream(({ history }) => history.findCommits(tip, filter, bounded)),
       changesBelow: (tip, exclude, paths, bounded) =>
         stream(({ history }) => history.changesBelow(tip, exclude, paths, bounded)),
       links: (include, exclude, bounded) => stream(({ history }) => history.links(include, exclude, bounded)),
@@ -45,6 +45,12 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
         call(({ history }) => history.commitsBetween(exclude, tip, page, bounded)),
       aheadBehind: (a, b, bounded) => call(({ history }) => history.aheadBehind(a, b, bounded)),
       mergeBase: (a, b, bounded) => call(({ history }) => history.mergeBase(a, b, bounded)),
+    },
+    search: {
+      files: (tree, options, bounded) => stream(({ search }) => search.files(tree, options, bounded)),
+      lines: (root, wanted, bounded) => stream(({ search }) => search.lines(root, wanted, bounded)),
+      isBinary: (blob, bounded) => call(({ search }) => search.isBinary(blob, bounded)),
+      regexFault: (regex, bounded) => call(({ search }) => search.regexFault(regex, bounded)),
     },
     reachable: (ids, tips, tipsKey) => call((reader) => reader.reachable(ids, tips, tipsKey)),
     uploadPack: (uploaded) => uploadTwice(stream, uploaded),

@@ -21,6 +21,7 @@ import { OBJECT_ROUTES } from './handlers/objects.ts';
 import { OPENAPI_ROUTES } from './handlers/openapi.ts';
 import { REF_ROUTES } from './handlers/refs.ts';
 import { REPOSITORY_ROUTES } from './handlers/repositories.ts';
+import { SEARCH_ROUTES } from './handlers/search.ts';
 import { STORAGE_BUCKET_ROUTES } from './handlers/storage-buckets.ts';
 import { TAG_ROUTES } from './handlers/tags.ts';
 import { TOKEN_ACTIVITY_ROUTES } from './handlers/token-activity.ts';
@@ -49,6 +50,7 @@ export const ROUTES: readonly Route[] = [
   ...ACTIVITY_ROUTES,
   ...CONTENTS_ROUTES,
   ...OBJECT_ROUTES,
+  ...SEARCH_ROUTES,
   ...ACCESS_TOKEN_ROUTES,
   ...TOKEN_ACTIVITY_ROUTES,
   ...WEBHOOK_ROUTES,

@@ -12,11 +12,13 @@ import type { AheadBehind } from '../../core/ports/object-history.ts';
 import type { AheadBehindContext } from '../../core/use-cases/reading/ahead-behind.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownComparison, KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
+import type { KnownFiles, KnownList } from '../../core/use-cases/reading/find-files.ts';
 import type { KnownFolder, KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
 import type { KnownCommitSeconds } from '../../core/use-cases/reading/list-branch-page.ts';
 import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/reading/path-history.ts';
 import type { KnownPushes, PushedCommits } from '../../core/use-cases/reading/pushes-of-commits.ts';
 import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
+import type { KnownSearch, KnownSearches } from '../../core/use-cases/reading/search-code.ts';
 
 /**
  * What the website keeps of what it read: the memory for entries of folders and for commits of paths, and counts.
@@ -32,6 +34,10 @@ export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
 /** The memory for which push brought which commit. Internal: what is not kept is read again. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
 
+/** The memory for the paths of trees, and for what searches found. Internal: what is not kept is read again. */
+export const KNOWN_FILES_BYTES_MAX = 64 * MIB;
+export const KNOWN_SEARCHES_BYTES_MAX = 16 * MIB;
+
 export interface KnownAnswers {
   /** How many commits a tip reaches. */
   readonly commitTotals: CommitTotals;
@@ -42,6 +48,8 @@ export interface KnownAnswers {
   readonly knownPushes: KnownPushes;
   readonly knownComparisons: KnownComparisons;
   readonly knownDiffs: KnownDiffs;
+  readonly knownFiles: KnownFiles;
+  readonly knownSearches: KnownSearches;
 }
 
 /** What a repository takes beside the marks of its commits. */
@@ -98,6 +106,19 @@ export function createKnownAnswers(): KnownAnswers {
     'memory',
     new LRUCache<string, Diff>({ maxSize: KNOWN_DIFFS_BYTES_MAX, sizeCalculation: bytesOf }),
   );
+  const files = countedCache(
+    'known_files',
+    'memory',
+    new LRUCache<string, KnownList>({
+      maxSize: KNOWN_FILES_BYTES_MAX,
+      sizeCalculation: ({ list }, key) => textBytes(key) + (list?.memoryBytes ?? 0),
+    }),
+  );
+  const searches = countedCache(
+    'known_searches',
+    'memory',
+    new LRUCache<string, KnownSearch>({ maxSize: KNOWN_SEARCHES_BYTES_MAX, sizeCalculation: searchBytes }),
+  );
   return {
     commitTotals: {
       get: (tip) => totals.get(tip),
@@ -114,6 +135,12 @@ export function createKnownAnswers(): KnownAnswers {
     knownComparisons: { get: (key) => comparisons.get(key), set: (key, found) => comparisons.set(key, found) },
     knownDiffs: { get: (key) => diffs.get(key), set: (key, diff) => diffs.set(key, diff) },
     knownCommitSeconds: { get: (commit) => seconds.get(commit), set: (commit, at) => seconds.set(commit, at) },
+    knownFiles: {
+      get: (key) => files.get(key),
+      set: (key, known) => files.set(key, known),
+      underWay: new Map(),
+    },
+    knownSearches: { get: (key) => searches.get(key), set: (key, found) => searches.set(key, found) },
     knownAheadBehind: { get: (key) => aheadBehind.get(key), set: (key, counts) => aheadBehind.set(key, counts) },
   };
 }
@@ -131,6 +158,16 @@ function folderBytes({ entries }: KnownFolder, key: string): number {
 
 function textBytes(text: string): number {
   return 2 * text.length + ID_BYTES;
+}
+
+/** A match takes as much as an entry, and each of its lines a text. */
+function searchBytes({ matches }: KnownSearch, key: string): number {
+  let bytes = textBytes(key);
+  for (const { path, text, before, after } of matches) {
+    bytes += ENTRY_BYTES + path.length;
+    for (const line of [text, ...before, ...after]) bytes += textBytes(line);
+  }
+  return bytes;
 }
 
 /** What objects and texts take in memory, about. */

@@ -158,6 +158,12 @@ export type Refusal =
   | { readonly code: 'object-not-found' }
   /** A recursive listing of a tree goes on too far, or too deep. */
   | { readonly code: 'tree-too-large' }
+  /** A ref has too many files, or too long paths, to be listed or searched. */
+  | { readonly code: 'files-too-many' }
+  /** What was searched for is no expression; `reason` is what PCRE says. */
+  | { readonly code: 'regex-invalid'; readonly reason: string }
+  /** The service's git knows no expressions of PCRE. */
+  | { readonly code: 'regex-unavailable' }
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }

@@ -17,6 +17,7 @@ import type { Page, PageOf } from '../kernel/page.ts';
 import type { Layer } from '../repository/layer.ts';
 import type { LayerPlace } from './layer-stores.ts';
 import type { ObjectHistory } from './object-history.ts';
+import type { ObjectSearch } from './object-search.ts';
 
 /** The objects of a repository at one revision of its stream: exactly these layers, no others. */
 export interface CommittedObjects {
@@ -203,6 +204,7 @@ export interface ObjectReader {
   count(tip: ObjectId): Promise<number>;
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
   readonly history: ObjectHistory;
+  readonly search: ObjectSearch;
   /** Returns those of the ids that the tips reach: commits, trees, blobs and tags alike. Equal keys mean equal tips. */
   reachable(ids: readonly ObjectId[], tips: readonly ObjectId[], tipsKey: string): Promise<ReadonlySet<ObjectId>>;
   /**
@@ -255,7 +257,10 @@ export type ObjectDatabaseErrorCode =
   | 'layer-corrupt'
   | 'layer-missing'
   | 'object-database-unavailable'
-  /** An object that an older version accepted is above the limits of core/git/object-bounds.ts. A retry fails again. */
+  /**
+   * An object that an older version accepted is above the limits of core/git/object-bounds.ts, or git cannot hold one
+   * in the memory of a search. A retry fails again.
+   */
   | 'object-too-large'
   /** git reached its limit of memory or time on this repository's objects. A retry fails again. */
   | 'reading-too-costly';

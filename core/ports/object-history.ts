@@ -27,17 +27,26 @@ export interface AheadBehind {
   readonly behind: number;
 }
 
+/** Which commits are found: those that meet all that is not null. */
+export interface CommitFilter {
+  /** Commits that changed what is at this path: raw bytes, names separated by slashes. */
+  readonly path: Uint8Array | null;
+  /** A part of the author's `name <address>`, and of a line of the message, in any case; without NUL and line feeds. */
+  readonly author: string | null;
+  readonly text: string | null;
+  /** The first and the last second since 1970 in which a commit was made; not negative. */
+  readonly sinceSeconds: number | null;
+  readonly untilSeconds: number | null;
+}
+
 export interface ObjectHistory {
   /**
    * Streams what changed between two commits or trees; null is the empty tree. The bytes are those of `git diff-tree -r
    * -z --raw -p --full-index`, with renames found (core/git/diff/diff-parser.ts).
    */
   diff(from: ObjectId | null, to: ObjectId, bounded: Bounded): AsyncIterable<Uint8Array>;
-  /**
-   * Yields the commits that `tip` reaches and that changed what is at the path, newest first, as `git log -- <path>`
-   * chooses them. The path is raw bytes, names separated by slashes.
-   */
-  commitsOfPath(tip: ObjectId, path: Uint8Array, bounded: Bounded): AsyncIterable<readonly ObjectId[]>;
+  /** Yields the commits that `tip` reaches and the filter finds, newest first, as `git log -- <path>` chooses them. */
+  findCommits(tip: ObjectId, filter: CommitFilter, bounded: Bounded): AsyncIterable<readonly ObjectId[]>;
   /**
    * Streams the commits that `tip` reaches and `exclude` does not, newest first, each with the records of what it
    * changed at and below the paths (everywhere if one is empty). Of a merge only what differs from all parents. The

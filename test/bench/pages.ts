@@ -180,6 +180,8 @@ async function pagesOfProject(folder: string, branch: string): Promise<Pages> {
     { name: `folder ${folderName}`, target: `/tree/${branch}/${folderName}` },
     { name: `file ${source}`, target: `/blob/${branch}/${source}` },
     { name: `history of ${source}`, target: `/commits/${branch}/${source}` },
+    { name: 'go to file', target: `/files?${new URLSearchParams({ ref: branch, q: 'index' })}` },
+    { name: 'search', target: `/search?${new URLSearchParams({ ref: branch, q: 'function' })}` },
     { name: 'commit', target: `/commit/${tip}`, isDiff: true },
     { name: 'comparison', target: `/compare?${new URLSearchParams({ base: compared, head: branch })}`, isDiff: true },
   ];
@@ -192,6 +194,9 @@ const PAGES_OF_LONG: Pages = [
   { name: 'folder', target: '/bench/long/tree/main/dir-3' },
   { name: 'deep folder', target: '/bench/long/tree/main/dir-3/sub-23' },
   { name: 'file', target: '/bench/long/blob/main/file-1.md' },
+  { name: 'go to file', target: '/bench/long/files?ref=main&q=file-1' },
+  { name: 'search', target: '/bench/long/search?ref=main&q=line' },
+  { name: 'search of commits', target: '/bench/long/commits/main?text=nothing+like+this' },
   { name: 'commits', target: '/bench/long/commits/main' },
   { name: 'commits, page 500', target: '/bench/long/commits/main?page=500' },
 ];

@@ -28,6 +28,10 @@ export const LIMIT_TESTS: LimitTests = {
     'finds renames among as many files as the limit, and only of equal files among more': 'DIFF_RENAME_FILES_MAX',
     'refuses a path that git cannot be asked for, and leaves it out of a list of several': 'ARGUMENTS_BYTES_MAX',
   },
+  'test/adapters/git/object-search.test.ts': {
+    'is read by git within its limits of memory, processor time and time':
+      'at:SEARCH_CPU_SECONDS_MAX at:SEARCH_MEMORY_BYTES_MAX at:FILE_LISTING_CPU_SECONDS_MAX at:FILE_LISTING_MEMORY_BYTES_MAX',
+  },
   'test/adapters/git/packs/ancestry.test.ts': {
     'are refused when more than ${PUSH_MOVES_FAR_MAX} different ones are far, before git compares any':
       'PUSH_MOVES_FAR_MAX',
@@ -46,10 +50,10 @@ export const LIMIT_TESTS: LimitTests = {
   },
   'test/adapters/git/process/process-runner.test.ts': {
     'bounds memory, file size, processor time and core files':
-      'past:HISTORY_READ_CPU_SECONDS_MAX past:HISTORY_READ_MEMORY_BYTES_MAX past:DIFF_CPU_SECONDS_MAX',
+      'past:HISTORY_READ_CPU_SECONDS_MAX past:HISTORY_READ_MEMORY_BYTES_MAX past:DIFF_CPU_SECONDS_MAX past:SEARCH_CPU_SECONDS_MAX past:FILE_LISTING_CPU_SECONDS_MAX past:FILE_LISTING_MEMORY_BYTES_MAX',
     'bounds how much it keeps of standard error and of collected output': 'COLLECTED_OUTPUT_BYTES_MAX',
     'kills a process that exceeds its time':
-      'past:adapters/git/object-history.ts#COUNT_SPAN_MS past:ARCHIVE_SPAN_MS past:COMMIT_TEXT_SPAN_MS past:WALL_MS_MAX',
+      'past:adapters/git/object-history.ts#COUNT_SPAN_MS past:ARCHIVE_SPAN_MS past:COMMIT_TEXT_SPAN_MS past:WALL_MS_MAX past:SEARCH_SPAN_MS past:FILE_LISTING_SPAN_MS',
   },
   'test/adapters/git/receiving/admission.test.ts': {
     'are bounded for each account and for all, to the byte, and count until their push ends':
@@ -378,7 +382,8 @@ export const LIMIT_TESTS: LimitTests = {
     'The links to the folders of a path are all there up to the limit of their bytes, and beyond it the last ones':
       'CRUMBS_BYTES_MAX',
     'The parents of a commit are listed up to the limit, and the others are counted': 'PARENTS_SHOWN_MAX',
-    'The commits of a comparison are all listed up to their weight, and fewer at one byte more': 'COMMITS_BYTES_MAX',
+    'The commits of a comparison and what a search finds are all listed up to their weight, and fewer at one byte more':
+      'COMMITS_BYTES_MAX FOUND_BYTES_MAX',
     'A search is read up to its limit, for repositories and for refs':
       'apps/website/repositories/list.ts#SEARCH_LENGTH_MAX apps/website/repositories/refs-search.ts#SEARCH_LENGTH_MAX',
     'lists changes up to the limit, and counts the others': 'UPDATES_SHOWN_MAX',
@@ -607,6 +612,28 @@ export const LIMIT_TESTS: LimitTests = {
   'test/core/use-cases/pushing/push-refs.test.ts': {
     'chooses the default branch among the first ${DATED_BRANCHES_MAX} branches by their dates': 'DATED_BRANCHES_MAX',
     'is refused if its layer was stored too long ago, and accepted at the last moment': 'PUSH_COMMIT_SPAN_MS',
+  },
+  'test/core/git/file-list.test.ts': {
+    'ends beyond its bounds of paths and bytes, and of the bytes of one path':
+      'FILE_LIST_PATHS_MAX FILE_LIST_BYTES_MAX FILE_LIST_PATH_BYTES_MAX',
+  },
+  'test/core/git/grep-lines.test.ts': {
+    'keeps of a long line what is around the match, and whole characters': 'GREP_LINE_BYTES_MAX',
+  },
+  'test/core/use-cases/reading/find-files.test.ts': {
+    'are refused where a tree has too many, and where git takes too long': 'at:FILE_LISTING_SPAN_MS',
+  },
+  'test/core/use-cases/reading/search-code.test.ts': {
+    'ends after ${SEARCH_MATCHES_MAX} matches, and says so': 'SEARCH_MATCHES_MAX',
+    'that git ends at a bound shows what it found by then, and is not kept': 'at:SEARCH_SPAN_MS',
+    'goes on without files that git cannot hold, and is complete if these are binary': 'past:SEARCH_MEMORY_BYTES_MAX',
+  },
+  'test/scenarios/search.test.ts': {
+    'finds commits by author, text and time, as git log does': 'COMMIT_SEARCH_LENGTH_MAX',
+  },
+  'test/apps/api/search.test.ts': {
+    'a search takes a text of ${SEARCH_TEXT_LENGTH_MAX} characters, and none that is longer, empty, missing or with NUL':
+      'SEARCH_TEXT_LENGTH_MAX',
   },
   'test/core/use-cases/reading/list-tree.test.ts': {
     'says that a commit is not known when the time is up, and does not walk again for it': 'LAST_COMMITS_SPAN_MS',

@@ -302,6 +302,38 @@ describe('The command line', () => {
     await fails(1, /too large for one request/, commit(...fillers), at);
   });
 
+  test('search finds the lines of files without a clone, in one list however long it is', async () => {
+    const url = await createRepository(strata, ada, 'searched');
+    const work = await newWorkTree(ending);
+    const first = await commitFile(work, 'src/gear.c', 'int teeth = 12;\n\tno\tteeth\u001b[1m\n');
+    await commitFile(work, 'many', 'gear\n'.repeat(250));
+    await commitFile(work, 'more', 'wheel\n'.repeat(1_001));
+    await git(work, ['push', '--quiet', url, 'main']);
+    assert.equal(
+      await text(['search', 'searched', 'teeth']),
+      'src/gear.c\t1\tint teeth = 12;\nsrc/gear.c\t2\t no teeth\ufffd[1m\n',
+    );
+    const found = await json<{ matches: object[] }>(['search', 'ada/searched', 'teeth']);
+    assert.deepEqual(found, await bodyOf('/v1/repos/ada/searched/search?q=teeth&limit=100'));
+    const all = await json<{ matches: object[]; complete: boolean; pagination: object }>([
+      'search',
+      'searched',
+      'gear',
+    ]);
+    assert.deepEqual([all.matches.length, all.complete], [250, true]);
+    assert.deepEqual(all.pagination, { page: 0, limit: 250, total: 250, has_more: false });
+    const cut = await cli.run(['search', 'searched', 'wheel']);
+    assert.deepEqual([cut.code, cut.stdout.split('\n').length], [0, 1_001]);
+    assert.match(cut.stderr, /warning: Not all files were searched/);
+    assert.equal(
+      await text(['search', 'searched', 'int \\w+ =', '--regex', '--path', 'src', '--ref', first]),
+      'src/gear.c\t1\tint teeth = 12;\n',
+    );
+    assert.equal(await text(['search', 'searched', 'nothing']), '');
+    await fails(1, /missing closing parenthesis/, ['search', 'searched', '(', '--regex']);
+    await fails(1, /Path not found/, ['search', 'searched', 'teeth', '--path', 'src/*']);
+  });
+
   test('tag create makes tags without a clone', async () => {
     const url = await createRepository(strata, ada, 'tagged');
     const work = await newWorkTree(ending);

@@ -200,6 +200,14 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     await wirePush(target, [{ ref: `refs/heads/read-${++count}`, after: main }], []);
     return call('GET', `/v1/repos/ada/code/${rest}`, 200);
   };
+  // What was found is kept by what was searched, so each of these requests searches other files.
+  const ofNewFiles = async (rest: string): Promise<RequestBytes> => {
+    const named = blob(`named ${++count}\n`);
+    const root = tree([{ mode: '100644', name: `file-${count}`, id: named.id }]);
+    const next = commit(`files ${count}`, root.id);
+    await wirePush(target, [{ ref: `refs/heads/files-${count}`, after: next.id }], [next, root, named]);
+    return call('GET', `/v1/repos/ada/code/${rest}&ref=files-${count}`, 200);
+  };
   const newBranch = () => ({ updates: [{ ref: `refs/heads/made-${++count}`, expected: 'any', after: main }] });
   const newCommit = () => ({
     ...{ branch: 'commits', expected: 'any', message: 'A change' },
@@ -256,6 +264,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['listCommits', () => ofFiles('commits')],
     ['listCommits', () => ofCode('commits?ref=old')],
     ['listCommits', () => ofCode('commits?path=large')],
+    ['listCommits', () => ofNewFiles('commits?author=a')],
     ['getCommit', () => ofCode(`commits/${main}`)],
     ['getBranch', () => ofCode('branches/main')],
     ['listTags', () => ofCode('tags')],
@@ -268,6 +277,9 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['getBlob', () => ofCode(`blobs/${file.id}?raw=true`)],
     ['getTree', () => ofCode(`trees/${folder.id}`)],
     ['getTree', () => ofCode(`trees/${folder.id}?recursive=true`)],
+    ['findFiles', () => ofNewFiles('files?q=file')],
+    ['searchCode', () => ofNewFiles('search?q=named')],
+    ['searchCode', () => ofNewFiles('search?q=nam.d&regex=true')],
     ['getRootContents', () => ofCode('contents')],
     ['getContents', () => ofCode('contents/large')],
     ['getContents', () => ofCode('contents/large?raw=true')],

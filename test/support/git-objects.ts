@@ -5,7 +5,7 @@ import type { Commit, ObjectInfo, ObjectType, Signature } from '../../core/git/o
 import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
 import type { CommittedObjects, ObjectReader } from '../../core/ports/object-database.ts';
 import { git } from './git-process.ts';
-import { NO_HISTORY } from './no-history.ts';
+import { NO_HISTORY, NO_SEARCH } from './no-history.ts';
 
 export interface GitObjects {
   /** A test may replace it. */
@@ -55,6 +55,7 @@ export function gitObjects(folder: string): GitObjects {
           commitSeconds: unused,
           commitText: unused,
           history: NO_HISTORY,
+          search: NO_SEARCH,
           tag: unused,
           tree: unused,
           entry: unused,

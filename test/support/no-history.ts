@@ -1,6 +1,7 @@
 /** The part of an object reader that only native git answers, for readers of tests that do not use it. */
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
-import type { ObjectHistory } from '../../core/ports/object-history.ts';
+import type { CommitFilter, ObjectHistory } from '../../core/ports/object-history.ts';
+import type { ObjectSearch } from '../../core/ports/object-search.ts';
 
 const unused = (): never => {
   throw new Error('Only native git compares commits and walks the history of a path');
@@ -8,7 +9,7 @@ const unused = (): never => {
 
 export const NO_HISTORY: ObjectHistory = {
   diff: unused,
-  commitsOfPath: unused,
+  findCommits: unused,
   changesBelow: unused,
   links: unused,
   commitsBetween: unused,
@@ -16,10 +17,23 @@ export const NO_HISTORY: ObjectHistory = {
   mergeBase: unused,
 };
 
-/** The same objects, where every commit seems to change nothing. */
+/** Finds every commit. */
+export const ANY_COMMIT: CommitFilter = {
+  ...{ path: null, author: null, text: null },
+  ...{ sinceSeconds: null, untilSeconds: null },
+};
+
+export const NO_SEARCH: ObjectSearch = { files: unused, lines: unused, isBinary: unused, regexFault: unused };
+
+/** The same objects, where every commit seems to change nothing, and no file holds anything. */
 export function withoutChanges<Objects extends Pick<ObjectDatabase, 'open'>>(database: Objects): Objects {
   const history = { ...NO_HISTORY, diff: () => noBytes() };
-  return { ...database, open: async (committed) => ({ ...(await database.open(committed)), history }) };
+  const open: Objects['open'] = async (committed) => {
+    const reader = await database.open(committed);
+    const search = { ...reader.search, lines: () => noBytes() };
+    return { ...reader, history, search };
+  };
+  return { ...database, open };
 }
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}

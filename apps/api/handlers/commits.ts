@@ -13,7 +13,7 @@ import {
   type WrittenCommit,
   writeCommit,
 } from '../../../core/use-cases/pushing/write-commit.ts';
-import { listCommits, type WantedPath } from '../../../core/use-cases/reading/list-commits.ts';
+import { type CommitSearch, listCommits, type WantedPath } from '../../../core/use-cases/reading/list-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { branchRef } from '../../../core/use-cases/reading/resolve-ref.ts';
@@ -45,7 +45,8 @@ export const COMMIT_ROUTES: readonly Route[] = [
     operationId: 'listCommits',
     tag: 'Code',
     summary: 'List commits',
-    description: 'The commits that the default branch, or `ref`, reaches. 404 if the repository has no commits.',
+    description:
+      'The commits that the default branch, or `ref`, reaches; of these those that `path`, `author`, `text`, `since` and `until` ask for, each of which narrows the list. 404 if the repository has no commits. A search ends after 5 seconds or 10,000 commits: the last page has `has_more` then.',
     method: 'GET',
     path: '/v1/repos/{username}/{name}/commits',
     grant: 'API_COMMITS_READ',
@@ -92,10 +93,9 @@ type Refused = { readonly refused: Refusal };
 
 async function getCommits(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
   const { context, repository, request } = call;
-  const made =
-    query.path === undefined
-      ? await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query, null))
-      : await pathBody(call, query);
+  const made = isSearch(query)
+    ? await searchedBody(call, query)
+    : await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query, null, null));
   return 'refused' in made ? made : conditionalAnswer(made, request.headers['if-none-match']);
 }
 
@@ -103,19 +103,33 @@ function keyOf(version: string, { page, limit, ref }: Query): string {
   return `commits ${version} ${page} ${limit} ${ref === undefined ? 'default' : `ref ${ref}`}`;
 }
 
+function isSearch({ path, author, text, since, until }: Query): boolean {
+  return [path, author, text, since, until].some((asked) => asked !== undefined);
+}
+
 /** Not shared among requests: it ends when its client disconnects. What was walked is kept. */
-async function pathBody(call: RepositoryCall, query: Query): Promise<EncodedBody | Refused> {
-  const made = await makeBody(call, query, { path: parseQueryPath(call.target, 'path'), signal: call.signal() });
+async function searchedBody(call: RepositoryCall, query: Query): Promise<EncodedBody | Refused> {
+  const signal = call.signal();
+  const ofPath = query.path === undefined ? null : { path: parseQueryPath(call.target, 'path'), signal };
+  const made = await makeBody(call, query, ofPath, searchOf(query, signal));
   return 'refused' in made ? made : made.body;
+}
+
+/** Returns null if only a path is asked for. */
+function searchOf({ author = '', text = '', since, until }: Query, signal: AbortSignal): CommitSearch | null {
+  if (author === '' && text === '' && since === undefined && until === undefined) return null;
+  const times = { since: since ?? null, until: until ?? null };
+  return { author: author === '' ? null : author, text: text === '' ? null : text, ...times, signal };
 }
 
 async function makeBody(
   { context, repository }: RepositoryCall,
   query: Query,
   ofPath: WantedPath | null,
+  search: CommitSearch | null,
 ): Promise<MadeBody | Refused> {
   const { page, limit, ref = null } = query;
-  const list = await listCommits(context, repository, { ref, ofPath, page: pageOf(query) });
+  const list = await listCommits(context, repository, { ref, ofPath, search, page: pageOf(query) });
   if ('refused' in list) return list;
   const { version, commits, total, hasMore, truncated } = list;
   const json: z.output<typeof COMMITS> = {
@@ -123,7 +137,7 @@ async function makeBody(
     commits: commits.map((row) => commitObject(context, repository.id, row)),
     pagination: { page, limit, total, has_more: hasMore || truncated },
   };
-  const form = ofPath === null ? 'c2' : 'p2';
+  const form = ofPath === null && search === null ? 'c2' : 'p2';
   return { key: keyOf(version, query), body: encodeJson(json, `"${version}${truncated ? '-cut' : ''}-${form}"`) };
 }
 

@@ -1,7 +1,8 @@
 /** The commit listing on the wire. */
 import { z } from 'zod';
 import { DIFF_FILES_MAX } from '../../../core/kernel/limits.ts';
-import { COMMIT_SUMMARY, ENCODED_PATH, HEXSHA, PAGE_QUERY, PAGINATION, TIMESTAMP } from './common.ts';
+import { COMMIT_SEARCH_LENGTH_MAX } from '../../../core/use-cases/reading/list-commits.ts';
+import { COMMIT_SUMMARY, ENCODED_PATH, HEXSHA, INSTANT, PAGE_QUERY, PAGINATION, TIMESTAMP } from './common.ts';
 import { REPOSITORY_PARAMS } from './params.ts';
 
 export const COMMIT = z
@@ -18,7 +19,7 @@ export const COMMIT_PAGINATION = z
     ...PAGINATION.shape,
     total: z.int().nonnegative().nullable().meta({
       description:
-        'The number of items on all pages. Null where they are not counted: the commits of a path, and those of a comparison that take too long.',
+        'The number of items on all pages. Null where they are not counted: the commits of a path or of a search, and those of a comparison that take too long.',
     }),
   })
   .meta({ id: 'CommitPagination' });
@@ -77,6 +78,9 @@ export const REF = z.string().meta({
   examples: ['main'],
 });
 
+/** A part of an author or of a message. Empty, it finds all. */
+const SEARCHED = z.string().max(COMMIT_SEARCH_LENGTH_MAX, `Expected at most ${COMMIT_SEARCH_LENGTH_MAX} characters`);
+
 export const COMMITS_QUERY = z.object({
   ...PAGE_QUERY.shape,
   ref: REF.optional(),
@@ -88,4 +92,14 @@ export const COMMITS_QUERY = z.object({
         'Only commits that changed this file or folder, which need not exist any more. Percent-encoded bytes mean bytes, as `path_encoded` has them.',
       examples: ['src'],
     }),
+  author: SEARCHED.optional().meta({
+    description: "Only commits with this in their author's name or address, letters of ASCII in any case.",
+    examples: ['ada@example.org'],
+  }),
+  text: SEARCHED.optional().meta({
+    description: 'Only commits with this in a line of their message, letters of ASCII in any case.',
+    examples: ['release'],
+  }),
+  since: INSTANT.optional().meta({ description: 'Only commits that were committed at this time or later.' }),
+  until: INSTANT.optional().meta({ description: 'Only commits that were committed at this time or earlier.' }),
 });

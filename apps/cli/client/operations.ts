@@ -277,6 +277,29 @@ export interface ChangesFigure {
   readonly quota: number | null;
 }
 
+export interface CodeMatch {
+  /** From the root. Bytes that are not UTF-8 show as U+FFFD. */ readonly path: string;
+  /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+  readonly path_encoded?: string;
+  /** Counted from 1. */
+  readonly line: number;
+  /** The line; a long one is cut around the match, which `…` shows. */
+  readonly text: string;
+  /** Up to two lines before it. */
+  readonly before: readonly string[];
+  /** Up to two lines behind it. */
+  readonly after: readonly string[];
+}
+
+export interface CodeSearch {
+  readonly matches: readonly CodeMatch[];
+  /** Whether all files were searched, and all their matches are on the pages: at most 1,000. */
+  readonly complete: boolean;
+  /** How many files were searched, at least. Links do not count; of a binary file only the beginning is read. */
+  readonly searched_files: number;
+  readonly pagination: Pagination;
+}
+
 export interface Commit {
   readonly id: string;
   readonly hexsha: string;
@@ -300,7 +323,7 @@ export type CommitOutcome = WrittenCommit | TriedCommit;
 export interface CommitPagination {
   readonly page: number;
   readonly limit: number;
-  /** The number of items on all pages. Null for the commits of a path: they are not counted. */
+  /** The number of items on all pages. Null for the commits of a path or of a search: they are not counted. */
   readonly total: number | null;
   readonly has_more: boolean;
 }
@@ -538,6 +561,14 @@ export interface FieldFault {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
   readonly type: string;
+}
+
+export interface FoundFiles {
+  /** From the root; files, links and submodules. The best match first, and without `q` in git's order. Bytes that are not UTF-8 show as U+FFFD. */
+  readonly paths: readonly string[];
+  /** Only there if one of the paths is not UTF-8: the bytes of all of them, percent-encoded, as each path of a request takes them. */
+  readonly paths_encoded?: readonly string[];
+  readonly pagination: Pagination;
 }
 
 export interface LogEntry {
@@ -1491,6 +1522,14 @@ export interface Operations {
       readonly ref?: string;
       /** Only commits that changed this file or folder, which need not exist any more. Percent-encoded bytes mean bytes, as `path_encoded` has them. */
       readonly path?: string;
+      /** Only commits with this in their author's name or address, letters of ASCII in any case. */
+      readonly author?: string;
+      /** Only commits with this in a line of their message, letters of ASCII in any case. */
+      readonly text?: string;
+      /** Only commits that were committed at this time or later. */
+      readonly since?: string;
+      /** Only commits that were committed at this time or earlier. */
+      readonly until?: string;
     };
     readonly body: undefined;
     readonly answer: CommitList;
@@ -1644,6 +1683,48 @@ export interface Operations {
     };
     readonly body: undefined;
     readonly answer: TreeContents;
+  };
+  /** Find files by their path */
+  readonly findFiles: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: {
+      /** Pages count from 0. */ readonly page?: number;
+      /** Items on a page. */
+      readonly limit?: number;
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      readonly ref?: string;
+      /** A part of the path, in any case. Absent or empty: all paths. */
+      readonly q?: string;
+    };
+    readonly body: undefined;
+    readonly answer: FoundFiles;
+  };
+  /** Search in files */
+  readonly searchCode: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: {
+      /** Pages count from 0. */ readonly page?: number;
+      /** Items on a page. */
+      readonly limit?: number;
+      /** The text, in exactly this case. */
+      readonly q: string;
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      readonly ref?: string;
+      /** Whether `q` is an expression of PCRE, pcre2pattern(3), which is matched with each line. */
+      readonly regex?: boolean;
+      /** The folder or file to search; no pattern. Percent-encoded bytes mean bytes, as `path_encoded` has them. */
+      readonly path?: string;
+    };
+    readonly body: undefined;
+    readonly answer: CodeSearch;
   };
   /** Create an access token */
   readonly createAccessToken: {
@@ -2071,6 +2152,8 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   getRawContents: { method: 'GET', path: '/v1/repos/{username}/{name}/raw/{path}' },
   getBlob: { method: 'GET', path: '/v1/repos/{username}/{name}/blobs/{blob}' },
   getTree: { method: 'GET', path: '/v1/repos/{username}/{name}/trees/{tree}' },
+  findFiles: { method: 'GET', path: '/v1/repos/{username}/{name}/files' },
+  searchCode: { method: 'GET', path: '/v1/repos/{username}/{name}/search' },
   createAccessToken: { method: 'POST', path: '/v1/access-tokens' },
   listAccessTokens: { method: 'GET', path: '/v1/access-tokens' },
   getAccessToken: { method: 'GET', path: '/v1/access-tokens/{id}' },

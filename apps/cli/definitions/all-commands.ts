@@ -6,6 +6,7 @@ import { COMMIT_COMMANDS } from './commit-commands.ts';
 import type { CommandDefinition, OptionDefinition } from './definition.ts';
 import { REF_COMMANDS } from './ref-commands.ts';
 import { REPO_COMMANDS } from './repo-commands.ts';
+import { SEARCH_COMMANDS } from './search-commands.ts';
 import { TAG_COMMANDS } from './tag-commands.ts';
 import { TOKEN_COMMANDS } from './token-commands.ts';
 import { TRUST_RULE_COMMANDS } from './trust-rule-commands.ts';
@@ -48,6 +49,7 @@ export const COMMANDS: readonly CommandDefinition[] = [
   ...ACCOUNT_COMMANDS,
   ...REPO_COMMANDS,
   ...COMMIT_COMMANDS,
+  ...SEARCH_COMMANDS,
   ...REF_COMMANDS,
   ...TAG_COMMANDS,
   ...TOKEN_COMMANDS,

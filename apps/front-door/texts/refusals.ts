@@ -260,6 +260,15 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     message: () =>
       'A recursive listing has at most 100,000 entries, 32 MiB of trees and paths of 4,096 bytes: list its folders by their ids',
   },
+  'files-too-many': {
+    status: 422,
+    message: () => 'More than 300,000 files, or more than 24 MiB of paths: search below one folder, by its `path`',
+  },
+  'regex-invalid': { status: 422, message: ({ reason }) => `Not an expression of PCRE: ${reason}` },
+  'regex-unavailable': {
+    status: 422,
+    message: () => 'The git of this service knows no expressions: search for a text',
+  },
   'path-not-found': { status: 404, message: () => 'Path not found' },
   'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, message: () => 'The file is larger than 64 MiB' },

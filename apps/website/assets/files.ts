@@ -15,7 +15,7 @@ const TYPES = {
   svg: 'image/svg+xml',
 } as const;
 
-const NAMES = ['site.css', 'mark.svg', 'page.js', 'editor.js', 'webauthn.js', 'passkeys.js'] as const;
+const NAMES = ['site.css', 'mark.svg', 'page.js', 'go-to-file.js', 'editor.js', 'webauthn.js', 'passkeys.js'] as const;
 type AssetName = (typeof NAMES)[number];
 export type ScriptName = Extract<AssetName, `${string}.js`>;
 

@@ -4,16 +4,16 @@
  * Invariants: a filter that cannot be read selects nothing and says why beside its field. Links between pages carry
  * every filter as it was written.
  */
-import { parseMoment } from '../../../core/audit/moment.ts';
 import { RECORD_TYPES } from '../../../core/catalogue.ts';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
-import { parseTimestamp, parseUuid, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
+import { parseUuid, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
 import type { EntryFilter } from '../../../core/ports/account-log.ts';
 import { findRepositoryLedTo } from '../../../core/use-cases/repositories/repositories.ts';
 import { listAccessTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import type { SiteContext } from '../context.ts';
 import { choiceField, type FieldErrors, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
+import { NO_TIME, timeWritten } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { bytesOf } from '../layout/weight.ts';
 import { shownName } from '../repositories/shown-text.ts';
@@ -57,7 +57,7 @@ export async function readFilters(context: SiteContext, visit: PersonVisit): Pro
   if (repository !== undefined && repositoryId === null) errors['repository'] = 'You have no repository of this name';
   const time = (name: 'since' | 'until', text: string | undefined): Timestamp | null => {
     const at = text === undefined ? null : timeWritten(text);
-    if (text !== undefined && at === null) errors[name] = 'Write a time such as 2026-11-03 or 2026-11-03T14:02';
+    if (text !== undefined && at === null) errors[name] = NO_TIME;
     return at;
   };
   const times = { since: time('since', since), until: time('until', until) };
@@ -76,15 +76,6 @@ async function repositoryNamed(
   if (id !== null) return id;
   const name = text.startsWith(`${person.username}/`) ? text.slice(person.username.length + 1) : text;
   return (await findRepositoryLedTo(context, person.username, name))?.id ?? null;
-}
-
-/** A day is its first moment, and a time without an offset is UTC. */
-function timeWritten(text: string): Timestamp | null {
-  if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseTimestamp(`${text}T00:00:00.000Z`);
-  const minute = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d)?$/.exec(text);
-  if (minute !== null) return parseTimestamp(`${minute[1]}${minute[2] ?? ':00'}.000Z`);
-  const moment = parseMoment(text);
-  return moment !== null && 'at' in moment ? moment.at : null;
 }
 
 /** Tokens that the form offers, and the bytes that they take. Others are found through their own page. */

@@ -1,5 +1,6 @@
 /** Times on pages: relative for reading, with the whole UTC time in `datetime` and `title`. */
-import type { Timestamp } from '../../../core/kernel/ids.ts';
+import { parseMoment } from '../../../core/audit/moment.ts';
+import { parseTimestamp, type Timestamp } from '../../../core/kernel/ids.ts';
 import { type Html, html } from './html.ts';
 
 const UNITS: readonly (readonly [name: string, seconds: number])[] = [
@@ -30,3 +31,15 @@ function relativeTime(at: Timestamp, now: Timestamp): string {
 function utc(at: Timestamp): string {
   return `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
 }
+
+/** Reads a time that a person wrote: a day is its first moment, and a time without an offset is UTC. */
+export function timeWritten(text: string): Timestamp | null {
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseTimestamp(`${text}T00:00:00.000Z`);
+  const minute = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d)?$/.exec(text);
+  if (minute !== null) return parseTimestamp(`${minute[1]}${minute[2] ?? ':00'}.000Z`);
+  const moment = parseMoment(text);
+  return moment !== null && 'at' in moment ? moment.at : null;
+}
+
+/** What a field says of a text that is no time. */
+export const NO_TIME = 'Write a time such as 2026-11-03 or 2026-11-03T14:02';

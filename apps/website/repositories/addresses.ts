@@ -56,6 +56,16 @@ export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: 
   return shownAddress(repository, `${repositoryAddress(repository)}/${kind}/${parts.join('/')}`);
 }
 
+/** The address of the page that finds a file of a ref by its path. */
+export function filesAddress(repository: FoundRepository, ref: string): string {
+  return shownAddress(repository, `${repositoryAddress(repository)}/files`, { ref });
+}
+
+/** The address of the page that searches in the files of a ref. */
+export function searchAddress(repository: FoundRepository, ref: string): string {
+  return shownAddress(repository, `${repositoryAddress(repository)}/search`, { ref });
+}
+
 export function commitAddress(repository: FoundRepository, id: string): string {
   return shownAddress(repository, `${repositoryAddress(repository)}/commit/${id}`);
 }

@@ -52,7 +52,7 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
       names,
     )}">Permalink</a>`
   }</span></header>${box}</section>`;
-  return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code' }, content);
+  return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code', ref }, content);
 }
 
 /** For who may write, which is who sees the page. */

@@ -1,4 +1,4 @@
-/** The commits of a ref, newest first, by day. */
+/** The commits of a ref or of one path, newest first, by day. */
 import type { CommitRow } from '../../../core/git/commit-row.ts';
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
@@ -6,12 +6,15 @@ import { type CommitList, listCommits } from '../../../core/use-cases/reading/li
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { branchText, findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
+import { errorSummary } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
+import { commitSearchAsked, commitSearchForm, searchTitle } from './commit-search.ts';
 import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
+import { FOUND_BYTES_MAX } from './limits.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
-import { type ListPage, pageAsked, pager, rowsWithin } from './pager.ts';
+import { type ListPage, numberedTitle, pageAsked, pager, rowsWithin } from './pager.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 
 /** The tab's address: the commits of the default branch. */
@@ -21,43 +24,54 @@ export async function showDefaultCommits(asked: PageRequest): Promise<SiteAnswer
   return redirectTo(placeAddress(repository, 'commits', branchText(repository, repository.defaultBranch), []));
 }
 
-export async function showCommits(asked: PageRequest, ref: string): Promise<SiteAnswer> {
+/** The commits of a ref, or of one path, which need not exist any more; of these, those that a search finds. */
+export async function showCommits(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
-  const list = await listCommits(context, repository, { ref, ofPath: null, page: wanted });
+  const ofPath = names.length === 0 ? null : { path: { names, folder: false }, signal: visit.signal };
+  const searched = commitSearchAsked(visit);
+  const isWrong = Object.keys(searched.errors).length > 0;
+  const list = isWrong
+    ? NO_LIST
+    : await listCommits(context, repository, { ref, ofPath, search: searched.search, page: wanted });
   if ('refused' in list) return showRefusal(asked, list.refused);
-  const { days, page } = daysOf(asked, list.commits, wanted);
-  const content = html`<div class="row">${await refPicker(asked, 'commits', ref, [])}</div><h1 class="unseen">Commits of ${shownName(
-    ref,
-  )}</h1>${days}${pagerOf(list, placeAddress(repository, 'commits', ref, []), wanted, page)}`;
-  return showRepositoryPage(asked, { title: `Commits of ${shownName(ref)}`, tab: 'Commits' }, content);
-}
-
-/** The history of one path: it need not exist any more. */
-export async function showHistory(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
-  const { context, repository, visit } = asked;
-  const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
-  const ofPath = { path: { names, folder: false }, signal: visit.signal };
-  const list = await listCommits(context, repository, { ref, ofPath, page: wanted });
-  if ('refused' in list) return showRefusal(asked, list.refused);
-  const { days, page } = daysOf(asked, list.commits, wanted);
+  const room = searched.search === null ? undefined : FOUND_BYTES_MAX;
+  const { days, page } = daysOf(asked, list.commits, wanted, room);
   const address = placeAddress(repository, 'commits', ref, names);
-  const content = html`<div class="row">${await refPicker(asked, 'commits', ref, names)}${breadcrumbs(asked, ref, names)}</div>
-<h1 class="unseen">History of ${pathText(names)}</h1>${days}${
+  const heading = names.length === 0 ? `Commits of ${shownName(ref)}` : `History of ${pathText(names)}`;
+  const isNothing = searched.search !== null && !isWrong && days.length === 0;
+  const content = html`<div class="row">${await refPicker(asked, 'commits', ref, names)}${
+    names.length > 0 && breadcrumbs(asked, ref, names)
+  }</div>
+<h1 class="unseen">${heading}</h1>${errorSummary(searched.errors)}${commitSearchForm(asked, address, searched)}${days}${
+    isNothing &&
+    html`<section class="box empty"><h2>No commit matches</h2><p><a href="${address}">Show all commits</a></p></section>`
+  }${
     list.truncated && html`<p class="note">Older commits may be missing: the search for them took too long.</p>`
-  }${pagerOf(list, address, wanted, page)}`;
+  }${pagerOf(list, address, wanted, page, searched.texts)}`;
+  const place = names.length === 0 ? '' : ` at ${shownName(ref)}`;
+  const title = `${heading}${place}${searchTitle(searched)}`;
   return showRepositoryPage(
     asked,
-    { title: `History of ${pathText(names)} at ${shownName(ref)}`, tab: 'Commits' },
+    { title: numberedTitle(title, page), tab: 'Commits', ref, ...(isWrong ? { status: 422 } : {}) },
     content,
   );
 }
 
-/** The links between the pages of a list, whose length is not known for a path. */
-function pagerOf({ commits, total, hasMore }: CommitList, address: string, wanted: ListPage, shown: ListPage): Html {
-  if (total !== null) return pager(address, shown, total);
+/** What is listed where the search cannot be read. */
+const NO_LIST: Omit<CommitList, 'version' | 'ref'> = { commits: [], total: 0, hasMore: false, truncated: false };
+
+/** The links between the pages of a list, whose length is not known for a path or a search. */
+function pagerOf(
+  { commits, total, hasMore }: Pick<CommitList, 'commits' | 'total' | 'hasMore'>,
+  address: string,
+  wanted: ListPage,
+  shown: ListPage,
+  query: Readonly<Record<string, string>>,
+): Html {
+  if (total !== null) return pager(address, shown, total, { query });
   const end = wanted.offset + commits.length;
-  return pager(address, shown, hasMore ? end + 1 : end, { isExact: !hasMore });
+  return pager(address, shown, hasMore ? end + 1 : end, { query, isExact: !hasMore });
 }
 
 export interface Days {

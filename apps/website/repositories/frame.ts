@@ -9,17 +9,26 @@ import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { bytesOf, textBytes } from '../layout/weight.ts';
-import { type PlaceKind, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
+import {
+  filesAddress,
+  type PlaceKind,
+  placeAddress,
+  repositoryAddress,
+  searchAddress,
+  shownAddress,
+} from './addresses.ts';
 import { asOfBand, momentField } from './as-of.ts';
 import type { PageRequest } from './page-request.ts';
 import { shortId, shownName } from './shown-text.ts';
 
-export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Activity' | 'Settings';
+export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Search' | 'Activity' | 'Settings';
 
 interface FrameOptions {
   /** The title of this page; the repository's name is added. */
   readonly title: string | null;
   readonly tab: Tab;
+  /** The ref whose files `t` leads to; by default the default branch. */
+  readonly ref?: string;
   /** Whether the repository's name is the page's h1. Otherwise the content has it. */
   readonly isHome?: boolean;
   readonly status?: number;
@@ -31,25 +40,28 @@ export function showRepositoryPage(asked: PageRequest, options: FrameOptions, co
   const { visit, repository } = asked;
   const { account, owned } = repository;
   const name = `${account.username}/${owned.name}`;
+  const ref = options.ref ?? branchText(repository, repository.defaultBranch);
   const names = html`<a href="/${account.username}">${account.username}</a><span class="slash">/</span><a href="${shownAddress(
     repository,
     repositoryAddress(repository),
   )}">${owned.name}</a>`;
   const heading = options.isHome === true ? html`<h1 class="title">${names}</h1>` : html`<p class="title">${names}</p>`;
   const head = html`${heading}${owned.description !== null && html`<p dir="auto">${shownName(owned.description)}</p>`}
-<nav class="tabs" aria-label="Repository">${tabsOf(asked, options.tab)}</nav>`;
-  const { scripts = [], status = 200 } = options;
+<nav class="tabs" aria-label="Repository" data-files="${filesAddress(repository, ref)}">${tabsOf(asked, options.tab, ref)}</nav>`;
+  const { status = 200 } = options;
+  const scripts: readonly ScriptName[] = ['go-to-file.js', ...(options.scripts ?? [])];
   const title = options.title === null ? name : `${options.title} · ${name}`;
   return showPage(page(visit, { title, head, scripts }, html`${asOfBand(asked)}${content}`), status);
 }
 
-function tabsOf({ repository }: PageRequest, current: Tab): Content {
+function tabsOf({ repository }: PageRequest, current: Tab, ref: string): Content {
   const home = repositoryAddress(repository);
   const tabs: readonly (readonly [Tab, string])[] = [
     ['Code', shownAddress(repository, home)],
     ['Commits', shownAddress(repository, `${home}/commits`)],
     ['Branches', shownAddress(repository, `${home}/branches`)],
     ['Tags', shownAddress(repository, `${home}/tags`)],
+    ['Search', searchAddress(repository, ref)],
     ['Activity', `${home}/activity`],
     ['Settings', `${home}/settings`],
   ];
@@ -61,8 +73,8 @@ function tabsOf({ repository }: PageRequest, current: Tab): Content {
 /**
  * What the document around the content takes, without the names of its repository, and how often it has their address.
  */
-const FRAME_BYTES = 4_500;
-const FRAME_ADDRESSES = 16;
+const FRAME_BYTES = 4_900;
+const FRAME_ADDRESSES = 18;
 /** The band of a page of the past, and the moment in its links. */
 const AS_OF_BYTES = 1_500;
 
@@ -79,6 +91,11 @@ export function frameBytes({ repository }: PageRequest): number {
  */
 export const PICKED_MAX = 20;
 export const PICKED_BYTES_MAX = 3_000;
+
+/** The way to the files of a ref by a part of their path. */
+export function goToFile({ repository }: Pick<PageRequest, 'repository'>, ref: string): Html {
+  return html`<a class="button quiet" href="${filesAddress(repository, ref)}">Go to file</a>`;
+}
 
 type PickingAsked = Pick<PageRequest, 'repository'> & { readonly context: FindRefsContext };
 

@@ -13,7 +13,7 @@ import { placeAddress } from './addresses.ts';
 import { downloadLinks } from './archive.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderTable } from './folder-table.ts';
-import { cloneUrl, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
+import { cloneUrl, frameBytes, goToFile, refPicker, showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { pager } from './pager.ts';
 import { pusher } from './pushed-by.ts';
@@ -33,7 +33,7 @@ export async function showHome(asked: PageRequest): Promise<SiteAnswer> {
   const listing = await listTree(context, repository, wanted);
   if ('refused' in listing) return showRefusal(asked, listing.refused);
   const { table, page } = folderTable(asked, listing, entries);
-  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, [])}${folderLinks(asked, { ref, names: [] })}</div>
+  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, [])}${goToFile(asked, ref)}${folderLinks(asked, { ref, names: [] })}</div>
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${pager(
     placeAddress(repository, 'tree', ref, []),
     page,

@@ -14,8 +14,12 @@ export const WRITING_FORM_BYTES_MAX = 2 * MIB + 128 * KIB;
 
 /** The body of a form with files, all of which wait in memory. */
 export const UPLOAD_FORM_BYTES_MAX = 16 * MIB;
+
 /**
  * The bytes of names in a link that a page can do without; longer ones would fill it. Internal: such a page is reached
  * by its address.
  */
 export const SPARE_LINK_BYTES_MAX = 1_000;
+
+/** Bytes of a page's markup for what a search found, beside its form; the rest is on further pages. */
+export const FOUND_BYTES_MAX = 30_000;

@@ -120,6 +120,11 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
     title: 'This commit has no patch',
     text: 'A merge and a commit that changed no file have none. Its .diff says what differs from its first parent.',
   },
+  'files-too-many': {
+    status: 422,
+    title: 'Too many files',
+    text: 'This branch, tag or commit has too many files to list or to search together. A search below one folder may do.',
+  },
   'path-not-found': NO_PATH,
   'path-not-a-file': NO_PATH,
   'repository-without-commits': {

@@ -80,3 +80,8 @@ export function pager(address: string, page: ListPage, total: number, options: P
     isExact && ` of ${total.toLocaleString('en-US')}`
   }</span>${hasMore(page, total) && link(number + 1, 'Next', 'next')}</nav>`;
 }
+
+/** Returns the title of one page of a list: of those behind the first with its number. */
+export function numberedTitle(title: string, { offset, limit }: ListPage): string {
+  return offset === 0 ? title : `${title}, page ${Math.floor(offset / limit) + 1}`;
+}

@@ -12,10 +12,11 @@ import { showBranches } from './branches.ts';
 import { orFromCloneAddress } from './clone-address.ts';
 import { showCommit } from './commit.ts';
 import { showCommitText } from './commit-text.ts';
-import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
+import { showCommits, showDefaultCommits } from './commits.ts';
 import { askToCompare, showComparison } from './compare.ts';
 import { deletedRoutes } from './deleted.ts';
 import { saveEdit, showEdit } from './edit.ts';
+import { showFiles } from './files.ts';
 import { showHome } from './home.ts';
 import { UPLOAD_FORM_BYTES_MAX, WRITING_FORM_BYTES_MAX } from './limits.ts';
 import { showList } from './list.ts';
@@ -28,6 +29,7 @@ import { showPreview } from './preview.ts';
 import { askToPurge, purgeFromForm } from './purge.ts';
 import { showRaw } from './raw.ts';
 import { askToRestore, restoreFromForm } from './restore.ts';
+import { showSearch } from './search.ts';
 import { removeRepository, renameFromForm, saveSettings, showSettings } from './settings.ts';
 import { switchRef } from './switch.ts';
 import { showTags } from './tags.ts';
@@ -47,16 +49,13 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository', orFromCloneAddress(onRepositoryAsOf(context, showHome)));
     site.form('/:username/:repository/readme', onRepository(context, beginWithReadme));
     site.page('/:username/:repository/switch', onRepositoryAsOf(context, switchRef));
+    site.page('/:username/:repository/files', onRepositoryAsOf(context, showFiles));
+    site.page('/:username/:repository/search', onRepositoryAsOf(context, showSearch));
     site.page('/:username/:repository/tree/*', onPlace(context, showTree));
     site.page('/:username/:repository/blob/*', onPlace(context, showBlob));
     site.page('/:username/:repository/raw/*', onPlace(context, showRaw));
     site.page('/:username/:repository/commits', onRepositoryAsOf(context, showDefaultCommits));
-    site.page(
-      '/:username/:repository/commits/*',
-      onPlace(context, (asked, place) =>
-        place.names.length === 0 ? showCommits(asked, place.ref) : showHistory(asked, place),
-      ),
-    );
+    site.page('/:username/:repository/commits/*', onPlace(context, showCommits));
     site.page('/:username/:repository/branches', onRepositoryAsOf(context, showBranches));
     site.page('/:username/:repository/compare', onRepositoryAsOf(context, askToCompare));
     site.page('/:username/:repository/compare/*', onRepositoryAsOf(context, showComparison));

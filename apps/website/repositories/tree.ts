@@ -10,7 +10,7 @@ import { commitAddress, placeAddress } from './addresses.ts';
 import { downloadLinks } from './archive.ts';
 import { contentsAt } from './contents-at.ts';
 import { folderTable } from './folder-table.ts';
-import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
+import { breadcrumbs, frameBytes, goToFile, refPicker, showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
@@ -36,7 +36,7 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
   }
   const { table, page } = folderTable(asked, listing, wanted);
   const more = pager(placeAddress(repository, 'tree', ref, names), page, listing.entries.total);
-  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}${
+  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}${goToFile(asked, ref)}${
     listing.commit !== null &&
     html`<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a>`
   }${folderLinks(asked, { ref, names })}${downloadLinks(asked, { ref, folder: names, label: 'Download' })}</div>
@@ -44,7 +44,7 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${more}`;
   const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above)));
   const content = html`${above}${readme}`;
-  return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code' }, content);
+  return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code', ref }, content);
 }
 
 /** The commit that a page's files are of, if they are of one. */

@@ -1,14 +1,15 @@
 /**
- * Finds the commits that changed what is at one path, as `git log -- <path>` chooses and orders them.
+ * Finds the commits that changed what is at one path, or that a search finds, as `git log` chooses and orders them.
  *
- * Invariants: what was walked is kept for its commit and path, which never change. A history is bounded in commits and
- * time, and says when either left something out.
+ * Invariants: what was walked is kept for its commit and filter, which never change. A history is bounded in commits
+ * and time, and says when either left something out.
  */
 import { nameKey } from '../../git/tree-bytes.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+import type { CommitFilter } from '../../ports/object-history.ts';
 
-/** Commits of one path that are listed, and how long git may walk for them. */
+/** Commits of one path, or of one search, that are listed, and how long git may walk for them. */
 export const PATH_HISTORY_COMMITS_MAX = 10_000;
 export const PATH_HISTORY_SPAN_MS = 5_000;
 
@@ -26,8 +27,7 @@ export interface KnownPathHistories {
 
 export interface PathSearch {
   readonly tip: ObjectId;
-  /** Names separated by slashes. */
-  readonly path: Uint8Array;
+  readonly filter: CommitFilter;
   /** How many commits are needed at least, if there are as many. */
   readonly wanted: number;
   readonly signal: AbortSignal;
@@ -41,12 +41,16 @@ export async function findPathHistory(
   { wanted: all, ...search }: PathSearch,
 ): Promise<KnownPathHistory> {
   const wanted = Math.min(all, PATH_HISTORY_COMMITS_MAX);
-  const key = `${repository} ${search.tip} ${nameKey(search.path)}`;
+  const key = `${repository} ${search.tip} ${filterKey(search.filter)}`;
   const found = known.get(key);
   if (found !== undefined && (found.after !== 'more' || found.ids.length >= wanted)) return found;
   const walked = await walk(reader, { ...search, wanted });
   known.set(key, walked);
   return walked;
+}
+
+function filterKey({ path, ...search }: CommitFilter): string {
+  return `${JSON.stringify(search)} ${path === null ? '' : `path ${nameKey(path)}`}`;
 }
 
 /**
@@ -55,11 +59,11 @@ export async function findPathHistory(
  */
 const WALKED_MIN = 1_000;
 
-async function walk(reader: ObjectReader, { tip, path, wanted, signal }: PathSearch): Promise<KnownPathHistory> {
+async function walk(reader: ObjectReader, { tip, filter, wanted, signal }: PathSearch): Promise<KnownPathHistory> {
   const count = Math.max(wanted, WALKED_MIN);
   const ids: ObjectId[] = [];
   try {
-    for await (const batch of reader.history.commitsOfPath(tip, path, { signal, spanMs: PATH_HISTORY_SPAN_MS })) {
+    for await (const batch of reader.history.findCommits(tip, filter, { signal, spanMs: PATH_HISTORY_SPAN_MS })) {
       ids.push(...batch);
       if (ids.length <= count) continue;
       const after = ids.length > PATH_HISTORY_COMMITS_MAX ? 'bound' : 'more';

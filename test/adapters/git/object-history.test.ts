@@ -29,6 +29,7 @@ import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { HISTORY_READ_CPU_SECONDS_MAX } from '../../../core/kernel/limits.ts';
 import { type CommittedObjects, ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
 import { temporaryFolder, testRepository } from '../../support/git.ts';
+import { ANY_COMMIT } from '../../support/no-history.ts';
 import { type TestDatabase, testDatabase } from '../../support/object-database.ts';
 import { rawEntry, rawId, rawPack } from '../../support/raw-pack.ts';
 import { storeUnchecked } from '../../support/unchecked-layer.ts';
@@ -214,11 +215,14 @@ describe('the history of a repository', () => {
   test('refuses a path that git cannot be asked for, and leaves it out of a list of several', async () => {
     const none = Buffer.from([0xff, 0x0a]);
     const longest = Buffer.from(`${'x'.repeat(ARGUMENTS_BYTES_MAX - 1)}\n`);
-    assert.deepEqual(await Array.fromAsync(reader.history.commitsOfPath(large, longest, bounded)), []);
+    assert.deepEqual(
+      await Array.fromAsync(reader.history.findCommits(large, { ...ANY_COMMIT, path: longest }, bounded)),
+      [],
+    );
     const long = Buffer.concat([Buffer.from('x'), longest]);
     for (const path of [none, long]) {
       await assert.rejects(
-        Array.fromAsync(reader.history.commitsOfPath(large, path, bounded)),
+        Array.fromAsync(reader.history.findCommits(large, { ...ANY_COMMIT, path }, bounded)),
         (error) => error instanceof ObjectDatabaseError && error.code === 'reading-too-costly',
       );
     }

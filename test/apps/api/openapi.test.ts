@@ -198,6 +198,7 @@ describe('the OpenAPI document', () => {
   const QUERIES: Readonly<Record<string, string>> = {
     getInclusionProof: '?sequence=0&tree_size=1',
     getConsistencyProof: '?from=1&to=1',
+    searchCode: '?q=text',
   };
 
   const BODIES: Readonly<Record<string, object>> = {

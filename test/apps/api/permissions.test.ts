@@ -89,6 +89,8 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   undeleteRepository: { grants: ['ALL'], scope: 'ALL_REPO', body: {}, status: 200 },
   purgeRepository: { grants: ['ALL'], scope: 'ALL_REPO', body: { dry_run: true }, status: 200 },
   getBlob: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  findFiles: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  searchCode: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', query: '?q=text', status: 200 },
   getTree: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getRawContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },

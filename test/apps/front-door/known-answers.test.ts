@@ -7,9 +7,11 @@ import {
   KNOWN_COMMIT_SECONDS_MAX,
   KNOWN_COMPARISONS_COMMITS_MAX,
   KNOWN_DIFFS_BYTES_MAX,
+  KNOWN_FILES_BYTES_MAX,
   KNOWN_FOLDERS_BYTES_MAX,
   KNOWN_PATHS_BYTES_MAX,
   KNOWN_PUSHES_BYTES_MAX,
+  KNOWN_SEARCHES_BYTES_MAX,
 } from '../../../apps/front-door/known-answers.ts';
 import type { ChangedFile, Diff, DiffLine } from '../../../core/git/diff/diff.ts';
 import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
@@ -76,6 +78,29 @@ describe('What is known of commits', () => {
       const said = `${kept} paths of ${pathLength} with ${count} commits`;
       assert.ok(kept > 0 && kept < 2_000 && kept * (count * 50 + 2 * pathLength) <= KNOWN_PATHS_BYTES_MAX, said);
     }
+  });
+
+  test('is bounded in memory for lists of files, and for what searches found, with the texts of each', () => {
+    const { knownFiles, knownSearches } = createKnownAnswers();
+    const listOf = (memoryBytes: number) => ({ list: { count: 0, files: 0, memoryBytes, parts: [] } });
+    for (let number = 0; number < 5; number += 1) knownFiles.set(String(number), listOf(KNOWN_FILES_BYTES_MAX / 4));
+    const left = [0, 1, 2, 3, 4].filter((number) => knownFiles.get(String(number)) !== undefined);
+    assert.deepEqual(left, [2, 3, 4]);
+    knownFiles.set('huge', listOf(KNOWN_FILES_BYTES_MAX));
+    assert.equal(knownFiles.get('huge'), undefined);
+    knownFiles.set('too many', { list: null });
+    assert.deepEqual(knownFiles.get('too many'), { list: null });
+    const match = (text: string) => ({ path: new Uint8Array(8), line: 1, text, before: [text], after: [] });
+    const found = (count: number, length: number) => {
+      const matches = Array.from({ length: count }, () => match('x'.repeat(length)));
+      return { matches, isComplete: true, filesSearched: 1 };
+    };
+    knownSearches.set('fits', found(10, 10));
+    assert.ok(knownSearches.get('fits'));
+    knownSearches.set('long', found(1, KNOWN_SEARCHES_BYTES_MAX / 4));
+    assert.equal(knownSearches.get('long'), undefined);
+    knownSearches.set('k'.repeat(KNOWN_SEARCHES_BYTES_MAX / 2), found(1, 1));
+    assert.equal(knownSearches.get('k'.repeat(KNOWN_SEARCHES_BYTES_MAX / 2)), undefined);
   });
 
   test('is bounded in commits between two others', () => {

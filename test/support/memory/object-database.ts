@@ -15,7 +15,7 @@ import type {
 } from '../../../core/git/objects.ts';
 import { EMPTY_TREE_ID, type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { ObjectDatabase, ObjectReader, Quarantine } from '../../../core/ports/object-database.ts';
-import { NO_HISTORY } from '../no-history.ts';
+import { NO_HISTORY, NO_SEARCH } from '../no-history.ts';
 
 /** The parsed content of an object. */
 type Parsed =
@@ -183,6 +183,7 @@ export function createMemoryObjects(): MemoryObjects {
       count: async (tip) => [...walk([tip], [])].length,
       isAncestor: async (ancestor, descendant) => new Set(walk([descendant], [])).has(ancestor),
       history: NO_HISTORY,
+      search: { ...NO_SEARCH, files: (tree) => listed(tree, '') },
       reachable: async (ids, tips) => {
         const found = reached(tips);
         return new Set(ids.filter((id) => found.has(id)));
@@ -202,6 +203,17 @@ export function createMemoryObjects(): MemoryObjects {
         closed = true;
       },
     };
+  }
+
+  /** What `git ls-tree -r -z` prints. */
+  async function* listed(tree: ObjectId, prefix: string): AsyncGenerator<Uint8Array> {
+    const object = objects.get(tree);
+    if (object?.type !== 'tree') return;
+    for (const { mode, id, name } of object.entries) {
+      const path = Buffer.concat([Buffer.from(prefix, 'latin1'), name]);
+      if (mode === '040000') yield* listed(id, `${path.toString('latin1')}/`);
+      else yield Buffer.concat([Buffer.from(`${mode} blob ${id}\t`), path, Buffer.from([0])]);
+    }
   }
 
   /** The quarantine of a push of what is there. */

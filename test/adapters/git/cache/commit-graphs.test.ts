@@ -7,6 +7,7 @@ import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { runGit, type TestRepository, temporaryFolder, testRepository } from '../../../support/git.ts';
+import { ANY_COMMIT } from '../../../support/no-history.ts';
 import { type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
 const folder = temporaryFolder('graphs');
@@ -35,7 +36,7 @@ async function historyOf(
 ): Promise<readonly ObjectId[]> {
   const reader = await database.database.open(objects);
   try {
-    return (await Array.fromAsync(reader.history.commitsOfPath(tip, PATH, bounded))).flat();
+    return (await Array.fromAsync(reader.history.findCommits(tip, { ...ANY_COMMIT, path: PATH }, bounded))).flat();
   } finally {
     reader.close();
   }

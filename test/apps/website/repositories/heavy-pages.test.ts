@@ -67,6 +67,10 @@ describe('The pages of a repository of the longest names', () => {
         ...[`${home}/blob/${branch}/${file}`, `${home}/blob/main/README.md`, `${home}/commits/main`],
         ...[`${home}/commits/${branch}/${file}`, `${home}/commit/${await tipOf(home)}`],
         `${home}/compare/${encodeURIComponent(refName(word, 2))}...main`,
+        `${home}/files?ref=${branch}`,
+        `${home}/files?ref=${branch}&q=${encodeURIComponent(word)}`,
+        `${home}/search?ref=${branch}&q=${encodeURIComponent(word)}`,
+        `${home}/commits/${branch}?text=${encodeURIComponent(word)}`,
       ];
       const at = `at=${new Date().toISOString()}`;
       const past = addresses.slice(1).map((address) => `${address}${address.includes('?') ? '&' : '?'}${at}`);

@@ -13,6 +13,7 @@ import {
   picked,
   refPicker,
 } from '../../../../apps/website/repositories/frame.ts';
+import { FOUND_BYTES_MAX } from '../../../../apps/website/repositories/limits.ts';
 import { SEARCH_LENGTH_MAX, searchedText } from '../../../../apps/website/repositories/list.ts';
 import { pageAsked, rowsWithin } from '../../../../apps/website/repositories/pager.ts';
 import { MARKUP_BYTES_MIN, shortenedReadme } from '../../../../apps/website/repositories/readme.ts';
@@ -87,16 +88,14 @@ test('The parents of a commit are listed up to the limit, and the others are cou
   );
 });
 
-test('The commits of a comparison are all listed up to their weight, and fewer at one byte more', () => {
+test('The commits of a comparison and what a search finds are all listed up to their weight, and fewer at one byte more', () => {
   const usual = pageAsked(asked(''), 100);
-  const rows = (last: number): number =>
-    rowsWithin(
-      [COMMITS_BYTES_MAX - 99, ...list(98).map(() => 1), last],
-      usual,
-      (length) => html`${x(length)}`,
-      COMMITS_BYTES_MAX,
-    ).rows.length;
-  assert.deepEqual([rows(1), rows(2)], [100, 50]);
+  for (const bytesMax of [COMMITS_BYTES_MAX, FOUND_BYTES_MAX]) {
+    const rows = (last: number): number =>
+      rowsWithin([bytesMax - 99, ...list(98).map(() => 1), last], usual, (length) => html`${x(length)}`, bytesMax).rows
+        .length;
+    assert.deepEqual([rows(1), rows(2)], [100, 50]);
+  }
 });
 
 test('A search is read up to its limit, for repositories and for refs', () => {

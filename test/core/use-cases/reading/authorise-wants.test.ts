@@ -12,7 +12,7 @@ import {
   unauthorisedWants,
 } from '../../../../core/use-cases/reading/authorise-wants.ts';
 import { FIRST_AT, given } from '../../../support/fold.ts';
-import { NO_HISTORY } from '../../../support/no-history.ts';
+import { NO_HISTORY, NO_SEARCH } from '../../../support/no-history.ts';
 import { branch, layer, moved, oid, pushed, tag } from '../../../support/repository-history.ts';
 
 const [A, B, C, D, E] = [oid('a'), oid('b'), oid('c'), oid('d'), oid('e')];
@@ -62,6 +62,7 @@ function started(
     archiveReadsRefs: unused,
     archive: unused,
     history: NO_HISTORY,
+    search: NO_SEARCH,
     uploadPack: unused,
     close: unused,
   };

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createKnownAnswers } from '../../../../apps/front-door/known-answers.ts';
-import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
+import { type ObjectId, objectId, timestamp } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
-import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
+import { type CommitSearch, listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
 import {
   type KnownPathHistory,
   PATH_HISTORY_COMMITS_MAX,
@@ -27,14 +27,14 @@ describe('The commits of a path', () => {
   });
   afterAll(() => reading.close());
 
-  const opening = (commitsOfPath?: ObjectReader['history']['commitsOfPath']) => ({
+  const opening = (findCommits?: ObjectReader['history']['findCommits']) => ({
     open: async (committed: Parameters<GitReading['node']['objects']['open']>[0]): Promise<ObjectReader> => {
       const reader = await reading.node.objects.open(committed);
       const history: ObjectReader['history'] = {
         ...reader.history,
-        commitsOfPath: (...given) => {
+        findCommits: (...given) => {
           walks += 1;
-          return (commitsOfPath ?? reader.history.commitsOfPath)(...given);
+          return (findCommits ?? reader.history.findCommits)(...given);
         },
       };
       return { ...reader, history };
@@ -98,6 +98,54 @@ describe('The commits of a path', () => {
     assert.equal(codeOf(await list('gone', { ref: '--all' })), 'ref-not-found');
   });
 
+  test('and those that a search finds are those of git log, by author, message and time', async () => {
+    const { git } = reading;
+    let tip: ObjectId | null = null;
+    const people = ['Ada <ada@example.org>', 'Bob <bob@example.org>', 'Zoë <zoe@example.org>'];
+    for (let index = 0; index < 12; index += 1) {
+      const [, name = '', email = ''] = /^(.*) <(.*)>$/.exec(people[index % 3] ?? '') ?? [];
+      // The fifth was made before all others, as by a clock that was wrong.
+      const seconds = index === 5 ? 1_000 : 1_700_000_000 + index * 3_600;
+      const environment = { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email };
+      const dates = { GIT_AUTHOR_DATE: `@${seconds - 60} +0000`, GIT_COMMITTER_DATE: `@${seconds} +0000` };
+      const tree = git.line(['mktree'], {
+        input: `100644 blob ${git.object('blob', `${index}`)}\t${index % 2 === 0 ? 'even' : 'odd'}\n`,
+      });
+      const parent: string[] = tip === null ? [] : ['-p', tip];
+      const message = `Change ${index}\n\nFixes [${index}] (a+b)*\n`;
+      tip = objectId(git.line(['commit-tree', tree, ...parent, '-m', message], { env: { ...environment, ...dates } }));
+    }
+    await reading.push({ 'refs/heads/searched': tip });
+    const at = (hour: number) => timestamp(new Date((1_700_000_000 + hour * 3_600) * 1_000).toISOString());
+    const nothing = { author: null, text: null, since: null, until: null, signal };
+    const find = async (search: Partial<CommitSearch>, path = '') => {
+      const found = accepted(
+        await list(path, {
+          ref: 'searched',
+          search: { ...nothing, ...search },
+          ...(path === '' ? { ofPath: null } : {}),
+        }),
+      );
+      return found.commits.map(({ message }) => Number(/\d+/.exec(message)?.[0]));
+    };
+    const all = [11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
+    assert.deepEqual(await find({ author: 'ada' }), [9, 6, 3, 0]);
+    assert.deepEqual(await find({ author: 'BOB@example' }), [10, 7, 4, 1]);
+    assert.deepEqual(await find({ author: 'Zoë <zoe' }), [11, 8, 5, 2]);
+    assert.deepEqual(await find({ author: '.*' }), [], 'it is no expression');
+    assert.deepEqual(await find({ text: 'fixes [1' }), [11, 10, 1]);
+    assert.deepEqual(await find({ text: '(a+b)*' }), all);
+    assert.deepEqual(await find({ text: '--all' }), []);
+    assert.deepEqual(await find({ text: 'Change 1\n' }), [], 'a line holds no line feed');
+    assert.deepEqual(await find({ since: at(3), until: at(7) }), [7, 6, 4, 3]);
+    assert.deepEqual(await find({ since: at(9) }), [11, 10, 9]);
+    assert.deepEqual(await find({ until: at(2) }), [5, 2, 1, 0], 'also behind a commit of a wrong clock');
+    assert.deepEqual(await find({ until: timestamp('1969-12-31T23:59:59.000Z') }), []);
+    assert.deepEqual(await find({ author: 'ada', text: 'change', since: at(1), until: at(8) }), [6, 3]);
+    assert.deepEqual(await find({ author: 'nobody' }, 'odd'), [], 'the path is there');
+    assert.deepEqual(await find({ author: 'ada' }, 'odd').then((found) => found.length > 0), true);
+  });
+
   test('are right for paths that look like options and patterns, or are no text', async () => {
     const { git } = reading;
     const names = ['--all', ':(glob)*', '*', 'line\nfeed', 'return\r', '^main'].map((name) => Buffer.from(name));
@@ -136,7 +184,7 @@ describe('The commits of a path', () => {
     const [id] = ids(1);
     const spans = new Set<number>();
     const yielding = (count: number, late: boolean) =>
-      opening(async function* (_tip, _path, { spanMs }) {
+      opening(async function* (_tip, _filter, { spanMs }) {
         spans.add(spanMs);
         yield Array.from({ length: count }, () => id as ObjectId);
         if (late) throw new ObjectDatabaseError('reading-too-costly', 'late');

@@ -1,0 +1,121 @@
+/**
+ * Finds files of a ref by a part of their path.
+ *
+ * Invariants: the paths of a tree are listed once and kept by its id, which never changes what it names; whoever asks
+ * for a list that is being made waits for it. A list is bounded, and a search in it lets others have the event loop.
+ */
+import { type FileList, findInList, type ListedFile, startFileList } from '../../git/file-list.ts';
+import { refuse } from '../../kernel/decider.ts';
+import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
+import type { Page, PageOf } from '../../kernel/page.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
+import { closing, type ObjectsContext, openView } from './repository-view.ts';
+import { resolveObject } from './resolve-ref.ts';
+
+/** How long git may list the paths of a tree. */
+export const FILE_LISTING_SPAN_MS = 20_000;
+
+/** The list of a tree; null if it has too many paths. */
+export interface KnownList {
+  readonly list: FileList | null;
+}
+
+/** A cache, bounded in memory. */
+export interface KnownFiles {
+  get(key: string): KnownList | undefined;
+  set(key: string, known: KnownList): void;
+  readonly underWay: Map<string, Promise<unknown>>;
+}
+
+export interface FindFilesContext extends ObjectsContext {
+  readonly knownFiles: KnownFiles;
+  readonly clock: Pick<Clock, 'nextTurn'>;
+}
+
+export interface WantedFiles {
+  /** A text as resolve-ref.ts reads it; null: the default branch. */
+  readonly ref: string | null;
+  /** A part of the path, in any case; empty finds all. */
+  readonly text: string;
+  readonly page: Page;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+export interface FoundFiles {
+  /** The ref that the caller named, or the short name of the default branch. */
+  readonly ref: string;
+  /** The tree whose files these are. */
+  readonly tree: ObjectId;
+  /** The best first. */
+  readonly files: PageOf<ListedFile>;
+}
+
+type Refused = { readonly refused: Refusal };
+
+/**
+ * Refused with `repository-without-commits`, `default-branch-missing`, `ref-not-found`, `ref-not-a-tree` for a tag of a
+ * blob, or `files-too-many`.
+ */
+export async function findFiles(
+  context: FindFilesContext,
+  repository: FoundRepository,
+  { ref, text, page, signal }: WantedFiles,
+): Promise<FoundFiles | Refused> {
+  return closing(openView(context, repository), async (view) => {
+    const reader = await view.objects();
+    const resolved = await resolveObject(repository, reader, ref);
+    if ('refused' in resolved) return resolved;
+    const { name, root } = resolved;
+    if (root.type === 'blob') return refuse({ code: 'ref-not-a-tree' });
+    const list = await listFiles(context, reader, repository.id, root.id, signal);
+    if ('refused' in list) return list;
+    return { ref: name, tree: root.id, files: await findInList(list, text, page, context.clock.nextTurn) };
+  });
+}
+
+/** Returns all paths below a tree, which the caller has checked to be reached. Refused with `files-too-many`. */
+export async function listFiles(
+  { knownFiles }: Pick<FindFilesContext, 'knownFiles'>,
+  reader: ObjectReader,
+  repository: RepositoryId,
+  tree: ObjectId,
+  signal: AbortSignal,
+): Promise<FileList | Refused> {
+  const key = `${repository} ${tree}`;
+  const { underWay } = knownFiles;
+  for (let other = underWay.get(key); other !== undefined; other = underWay.get(key)) {
+    // It may fail because its own client left: then this request lists them.
+    await other.catch(() => undefined);
+    signal.throwIfAborted();
+  }
+  const known = knownFiles.get(key);
+  if (known !== undefined) return known.list ?? TOO_MANY;
+  const listing = readFiles(reader, tree, signal);
+  underWay.set(key, listing);
+  try {
+    const made = await listing;
+    knownFiles.set(key, made);
+    return made.list ?? TOO_MANY;
+  } catch (error) {
+    // Another time may suffice.
+    if (!isBeyondBounds(error)) throw error;
+    return TOO_MANY;
+  } finally {
+    underWay.delete(key);
+  }
+}
+
+const TOO_MANY: Refused = refuse({ code: 'files-too-many' });
+
+/** A few small trees can name billions of paths. */
+async function readFiles(reader: ObjectReader, tree: ObjectId, signal: AbortSignal): Promise<KnownList> {
+  const making = startFileList();
+  for await (const chunk of reader.search.files(tree, { sizes: false }, { signal, spanMs: FILE_LISTING_SPAN_MS })) {
+    if (!making.add(chunk)) return { list: null };
+  }
+  return { list: making.end() };
+}
