@@ -26,6 +26,12 @@ export const DIFF_CPU_SECONDS_MAX = 30;
 /** Diffs that a node makes at the same time: in all, and for one account. Internal: further diffs wait. */
 const DIFFS_AT_ONCE_MAX = 4;
 export const DIFFS_PER_ACCOUNT_MAX = 2;
+/**
+ * Files of which a node finds at the same time who brought their lines: in all, and for one account. Internal: others
+ * wait.
+ */
+const BLAMES_AT_ONCE_MAX = 4;
+export const BLAMES_PER_ACCOUNT_MAX = 2;
 /** The memory that git may take for another read for a page: a walk over a million commits takes some 300 MiB. */
 export const HISTORY_READ_MEMORY_BYTES_MAX = 512 * MIB;
 /** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
@@ -48,6 +54,7 @@ const WALKS_PER_ACCOUNT_MAX = 4;
 /** Few, apart from those that fetches and pushes share: an account whose fetches hold all of its own still reads. */
 export interface HistorySlots {
   readonly diffs: FairSlots;
+  readonly blames: FairSlots;
   readonly walks: FairSlots;
   readonly others: FairSlots;
 }
@@ -56,6 +63,7 @@ export interface HistorySlots {
 export function createHistorySlots(): HistorySlots {
   return {
     diffs: createFairSlots({ slots: DIFFS_AT_ONCE_MAX, slotsPerKey: DIFFS_PER_ACCOUNT_MAX }),
+    blames: createFairSlots({ slots: BLAMES_AT_ONCE_MAX, slotsPerKey: BLAMES_PER_ACCOUNT_MAX }),
     walks: createFairSlots({ slots: WALKS_AT_ONCE_MAX, slotsPerKey: WALKS_PER_ACCOUNT_MAX }),
     others: createFairSlots({ slots: HISTORY_READS_AT_ONCE_MAX, slotsPerKey: HISTORY_READS_PER_ACCOUNT_MAX }),
   };
@@ -77,6 +85,8 @@ export const HISTORY_VARIABLES: Environment = {
 export const AS_IT_IS = ['--no-color', '--no-ext-diff', '--no-textconv'];
 const DIFF = ['diff-tree', '-r', '-z', '--raw', '-p', '--full-index', '--no-abbrev', '--unified=3', ...AS_IT_IS];
 DIFF.push('--find-renames', `-l${DIFF_RENAME_FILES_MAX}`, '--submodule=short', '--src-prefix=a/', '--dst-prefix=b/');
+
+const BLAME = ['blame', '--incremental', '--no-ext-diff', '--no-textconv'];
 
 const CHANGES = ['log', '-z', '--raw', '-t', '-c', '--no-abbrev', '--no-renames', '--format=%H', ...AS_IT_IS];
 CHANGES.push('--no-notes', '--no-show-signature', '--no-decorate');
@@ -115,6 +125,11 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
       if (limits === null) return;
       const revisions = [tip, ...exclude.map((id) => `^${id}`)];
       yield* output([...CHANGES, '--stdin', ...limits.args], [...revisions, ...limits.input], bounded);
+    },
+    async *blame(tip, path, lines, { signal, spanMs }) {
+      const args = [...BLAME, `-L1,${lines}`, tip, '--'];
+      const own = { limits: OTHER_LIMITS, slots: slots.blames, lastArgument: argumentOf(path) };
+      yield* inTurns(git.stream({ args, view, variables: HISTORY_VARIABLES, signal, wallMsMax: spanMs, ...own }, inputOf([])));
     },
     async *links(include, exclude, bounded) {
       if (include.length === 0) return;
@@ -197,6 +212,18 @@ function filterArguments({ author, text, sinceSeconds, untilSeconds }: CommitFil
   if (untilSeconds !== null) args.push(`--until=@${untilSeconds} +0000`);
   return args;
 }
+
+/** git blame takes its path as an argument alone. */
+function argumentOf(path: Uint8Array): Uint8Array {
+  if (path.length <= BLAMED_PATH_BYTES_MAX) return path;
+  throw new ObjectDatabaseError('reading-too-costly', 'git cannot be asked for this path');
+}
+
+/**
+ * The longest path of which git is asked who brought its lines: the shell that starts git gets each byte as five at
+ * most, in one argument.
+ */
+export const BLAMED_PATH_BYTES_MAX = 16 * 1024;
 
 async function* inputOf(items: Iterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
   let batched: Buffer[] = [];

@@ -249,6 +249,7 @@ function leasedHistory(
     findCommits: (tip, filter, bounded) => stream([tip], () => history.findCommits(tip, filter, bounded)),
     changesBelow: (tip, exclude, paths, bounded) =>
       stream([tip], () => history.changesBelow(tip, exclude, paths, bounded)),
+    blame: (tip, path, lines, bounded) => stream([tip], () => history.blame(tip, path, lines, bounded)),
     links: (include, exclude, bounded) => stream(include, () => history.links(include, exclude, bounded)),
     commitsBetween: (exclude, tip, page, bounded) =>
       answer([exclude, tip], () => history.commitsBetween(exclude, tip, page, bounded)),

@@ -40,6 +40,7 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
       findCommits: (tip, filter, bounded) => stream(({ history }) => history.findCommits(tip, filter, bounded)),
       changesBelow: (tip, exclude, paths, bounded) =>
         stream(({ history }) => history.changesBelow(tip, exclude, paths, bounded)),
+      blame: (tip, path, lines, bounded) => stream(({ history }) => history.blame(tip, path, lines, bounded)),
       links: (include, exclude, bounded) => stream(({ history }) => history.links(include, exclude, bounded)),
       commitsBetween: (exclude, tip, page, bounded) =>
         call(({ history }) => history.commitsBetween(exclude, tip, page, bounded)),

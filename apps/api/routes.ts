@@ -10,6 +10,7 @@ import { ACCOUNT_STATE_ROUTES } from './handlers/account-state.ts';
 import { ACTIVITY_ROUTES } from './handlers/activity.ts';
 import { ARCHIVE_ROUTES } from './handlers/archives.ts';
 import { AUDIT_ROUTES } from './handlers/audit.ts';
+import { BLAME_ROUTES } from './handlers/blame.ts';
 import { BRANCH_ROUTES } from './handlers/branches.ts';
 import { COMMIT_TEXT_ROUTES } from './handlers/commit-texts.ts';
 import { COMMIT_ROUTES } from './handlers/commits.ts';
@@ -49,6 +50,7 @@ export const ROUTES: readonly Route[] = [
   ...ARCHIVE_ROUTES,
   ...ACTIVITY_ROUTES,
   ...CONTENTS_ROUTES,
+  ...BLAME_ROUTES,
   ...OBJECT_ROUTES,
   ...SEARCH_ROUTES,
   ...ACCESS_TOKEN_ROUTES,

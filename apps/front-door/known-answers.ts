@@ -4,12 +4,14 @@
  * Invariants: every cache is bounded in memory, whatever is in a repository.
  */
 import { LRUCache } from 'lru-cache';
+import type { Blame } from '../../core/git/blame.ts';
 import type { Diff } from '../../core/git/diff/diff.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import { countedCache } from '../../core/kernel/shown-caches.ts';
 import type { AheadBehind } from '../../core/ports/object-history.ts';
 import type { AheadBehindContext } from '../../core/use-cases/reading/ahead-behind.ts';
+import type { KnownBlames } from '../../core/use-cases/reading/blame-file.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownComparison, KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
 import type { KnownFiles, KnownList } from '../../core/use-cases/reading/find-files.ts';
@@ -31,6 +33,8 @@ export const KNOWN_COMMIT_SECONDS_MAX = 100_000;
 export const KNOWN_COMPARISONS_COMMITS_MAX = 100_000;
 /** The memory for diffs: a large one is of some megabytes. Internal: what is not kept is made again. */
 export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
+/** The memory for who brought the lines of files. Internal: what is not kept is looked for again. */
+export const KNOWN_BLAMES_BYTES_MAX = 32 * MIB;
 /** The memory for which push brought which commit. Internal: what is not kept is read again. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
 
@@ -50,6 +54,7 @@ export interface KnownAnswers {
   readonly knownDiffs: KnownDiffs;
   readonly knownFiles: KnownFiles;
   readonly knownSearches: KnownSearches;
+  readonly knownBlames: KnownBlames;
 }
 
 /** What a repository takes beside the marks of its commits. */
@@ -119,6 +124,14 @@ export function createKnownAnswers(): KnownAnswers {
     'memory',
     new LRUCache<string, KnownSearch>({ maxSize: KNOWN_SEARCHES_BYTES_MAX, sizeCalculation: searchBytes }),
   );
+  const blames = countedCache(
+    'known_blames',
+    'memory',
+    new LRUCache<string, Blame>({
+      maxSize: KNOWN_BLAMES_BYTES_MAX,
+      sizeCalculation: (blame, key) => textBytes(key) + blameBytes(blame),
+    }),
+  );
   return {
     commitTotals: {
       get: (tip) => totals.get(tip),
@@ -141,6 +154,11 @@ export function createKnownAnswers(): KnownAnswers {
       underWay: new Map(),
     },
     knownSearches: { get: (key) => searches.get(key), set: (key, found) => searches.set(key, found) },
+    knownBlames: {
+      get: (key) => blames.get(key),
+      set: (key, blame) => blames.set(key, blame),
+      underWay: new Map(),
+    },
     knownAheadBehind: { get: (key) => aheadBehind.get(key), set: (key, counts) => aheadBehind.set(key, counts) },
   };
 }
@@ -183,5 +201,16 @@ function bytesOf({ files }: Diff): number {
       for (const { text } of lines) bytes += DIFF_LINE_BYTES + 2 * text.length;
     }
   }
+  return bytes;
+}
+
+/** What a range takes, and a commit that brought lines, whose paths are shared. */
+const BLAME_RANGE_BYTES = 80;
+const BLAME_ORIGIN_BYTES = 400;
+
+function blameBytes({ ranges, origins }: Blame): number {
+  const paths = new Set(origins.flatMap(({ path, previous }) => (previous === null ? [path] : [path, previous.path])));
+  let bytes = ranges.length * BLAME_RANGE_BYTES + origins.length * BLAME_ORIGIN_BYTES;
+  for (const path of paths) bytes += path.length + ID_BYTES;
   return bytes;
 }

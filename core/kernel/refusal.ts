@@ -169,6 +169,8 @@ export type Refusal =
   | { readonly code: 'file-too-large' }
   /** The names of the entries of one page are too long together. */
   | { readonly code: 'folder-names-too-long' }
+  /** The paths of the ranges of one page are too long together. */
+  | { readonly code: 'blame-paths-too-long' }
   /** The account has as many archives under way as it may. */
   | { readonly code: 'too-many-archives'; readonly waitSeconds: number }
   /** Other accounts use all turns of this node. */

@@ -59,6 +59,11 @@ export interface ObjectHistory {
     paths: readonly Uint8Array[],
     bounded: Bounded,
   ): AsyncIterable<Uint8Array>;
+  /**
+   * Streams which commits brought the first lines of the file at this path of the commit `tip`, which must have a line.
+   * The bytes are those of `git blame --incremental -L1,<lines> -- <path>` (core/git/blame.ts).
+   */
+  blame(tip: ObjectId, path: Uint8Array, lines: number, bounded: Bounded): AsyncIterable<Uint8Array>;
   /** Yields the commits that `include` reaches and `exclude` does not, children before parents. */
   links(
     include: readonly ObjectId[],

@@ -27,6 +27,8 @@ export const LIMIT_TESTS: LimitTests = {
     'gives up a diff that takes more memory than it may': 'past:DIFF_MEMORY_BYTES_MAX',
     'finds renames among as many files as the limit, and only of equal files among more': 'DIFF_RENAME_FILES_MAX',
     'refuses a path that git cannot be asked for, and leaves it out of a list of several': 'ARGUMENTS_BYTES_MAX',
+    'asks git who brought the lines at a path as long as the limit, whatever its bytes are, and at no longer one':
+      'BLAMED_PATH_BYTES_MAX',
   },
   'test/adapters/git/object-search.test.ts': {
     'is read by git within its limits of memory, processor time and time':
@@ -503,6 +505,10 @@ export const LIMIT_TESTS: LimitTests = {
     'is recorded once in an interval for the same repository, operation and code': 'BUCKET_ERROR_INTERVAL_MS',
     'is recorded no more when the bucket has as many on one day as the limit': 'BUCKET_ERRORS_OF_DAY_MAX',
   },
+  'test/core/git/blame.test.ts': {
+    'keeps as many lines as the limit, and says that there is one more': 'BLAME_LINES_MAX',
+    'keeps paths up to the limit of their bytes, each once, and ends at one more': 'BLAME_PATHS_BYTES_MAX',
+  },
   'test/core/git/commit-time.test.ts': {
     'The time of a commit is that of its seconds, and outside 1970 to 9999 the nearest time in that span':
       'SECONDS_MAX',
@@ -524,6 +530,9 @@ export const LIMIT_TESTS: LimitTests = {
   'test/apps/api/write-commit.test.ts': {
     'A commit reads ${CHANGED_TREES_READ_BYTES_MAX / MIB} MiB of trees, and no more': 'CHANGED_TREES_READ_BYTES_MAX',
     'A commit reads ${CHANGED_ENTRIES_READ_MAX} entries of trees, and no more': 'CHANGED_ENTRIES_READ_MAX',
+  },
+  'test/scenarios/blame.test.ts': {
+    'comes in pages of at most a number of ranges, which run on without a gap': 'BLAME_RANGES_MAX',
   },
   'test/scenarios/write-commits.test.ts': {
     'has a message, authors and changes up to their limits, and not one more':
@@ -634,6 +643,10 @@ export const LIMIT_TESTS: LimitTests = {
   'test/apps/api/search.test.ts': {
     'a search takes a text of ${SEARCH_TEXT_LENGTH_MAX} characters, and none that is longer, empty, missing or with NUL':
       'SEARCH_TEXT_LENGTH_MAX',
+  },
+  'test/core/use-cases/reading/blame-file.test.ts': {
+    'says that it is not whole when the time is up, and is looked for again': 'BLAME_SPAN_MS',
+    'comes in pages, whose paths have at most a number of bytes': 'BLAME_PAGE_PATHS_BYTES_MAX',
   },
   'test/core/use-cases/reading/list-tree.test.ts': {
     'says that a commit is not known when the time is up, and does not walk again for it': 'LAST_COMMITS_SPAN_MS',

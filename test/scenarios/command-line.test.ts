@@ -351,6 +351,47 @@ describe('The command line', () => {
     assert.equal(await git(work, ['ls-remote', '--tags', url]), rows.join(''));
   });
 
+  test('blame shows the commit and the push of each line of a file, in one list however long it is', async () => {
+    const url = await createRepository(strata, ada, 'blamed');
+    const work = await newWorkTree(ending);
+    const first = await commitFile(work, 'src/old', 'one\n\ttwo\nthree');
+    await git(work, ['push', '--quiet', url, 'main']);
+    const long = Array.from({ length: 2_200 }, (_, index) => `line ${index}\n`);
+    await git(work, ['rm', '--quiet', '--cached', 'src/old']);
+    await commitFile(work, 'src/new', 'one\n\ttwo\nthree');
+    await commitFile(work, 'long', long.join(''));
+    const second = await commitFile(work, 'src/new', 'one\n\ttwo\nthree\u001b[1m');
+    await commitFile(work, 'long', long.map((line, index) => (index % 2 === 0 ? line : `changed ${line}`)).join(''));
+    await git(work, ['push', '--quiet', url, 'main']);
+    const blame = await json<{ ranges: { commit: string; event_id: string; actor: { kind: string; id: string } }[] }>([
+      'blame',
+      'blamed',
+      'src/new',
+    ]);
+    assert.deepEqual(blame, await bodyOf('/v1/repos/ada/blamed/blame/src/new'));
+    const [old, changed] = blame.ranges.map((range) => {
+      return `${range.commit}\t${range.event_id}\t${range.actor.kind} ${range.actor.id}`;
+    });
+    assert.deepEqual(
+      blame.ranges.map(({ commit }) => commit),
+      [first, second],
+    );
+    assert.equal(
+      await text(['blame', 'ada/blamed', 'src/new']),
+      `${old}\tsrc/old\t1\tone\n${old}\tsrc/old\t2\t\ttwo\n${changed}\tsrc/new\t3\tthree\ufffd[1m\n`,
+    );
+    const earlier = await text(['blame', 'blamed', 'src/old', '--ref', first]);
+    assert.match(earlier, new RegExp(`^${first}\t.*\tsrc/old\t1\tone\n.*\n.*\t3\tthree\n$`));
+    const all = await json<{ ranges: { start: number }[]; truncated: boolean; pagination: object }>([
+      ...['blame', 'blamed', 'long'],
+    ]);
+    assert.deepEqual([all.ranges.at(-1)?.start, all.ranges.length, all.truncated], [2_200, 2_200, false]);
+    assert.deepEqual(all.pagination, { page: 0, limit: 2_200, total: 2_200, has_more: false });
+    await fails(1, /does not lead to a file/, ['blame', 'blamed', 'src']);
+    await fails(1, /Path not found/, ['blame', 'blamed', 'nothing']);
+    await fails(2, /"src\/\.\.\/long" is no path/, ['blame', 'blamed', 'src/../long']);
+  });
+
   test('repo clone makes a clone that pushes with the same login', async () => {
     assert.match((await cli.run(['repo', 'create', 'cloned', '--clone'])).stderr, /Cloning into 'cloned'/);
     const work = path.join(cli.home, 'work', 'cloned');

@@ -208,6 +208,14 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     await wirePush(target, [{ ref: `refs/heads/files-${count}`, after: next.id }], [next, root, named]);
     return call('GET', `/v1/repos/ada/code/${rest}&ref=files-${count}`, 200);
   };
+  const ofNewCommit = async (rest: string): Promise<RequestBytes> => {
+    const small = blob(`small ${++count}\n`);
+    const root = tree([{ mode: '100644', name: 'small', id: small.id }]);
+    const next = commit(`blamed ${count}`, root.id, [main]);
+    const ref = `blamed-${count}`;
+    await wirePush(target, [{ ref: `refs/heads/${ref}`, after: next.id }], [next, root, small]);
+    return call('GET', `/v1/repos/ada/code/${rest}?ref=${ref}`, 200);
+  };
   const newBranch = () => ({ updates: [{ ref: `refs/heads/made-${++count}`, expected: 'any', after: main }] });
   const newCommit = () => ({
     ...{ branch: 'commits', expected: 'any', message: 'A change' },
@@ -285,6 +293,8 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['getContents', () => ofCode('contents/large?raw=true')],
     ['getContents', () => ofCode('contents/small?raw=true')],
     ['getRawContents', () => ofCode('raw/large')],
+    // What was found is kept by commit, so each asks at a new one.
+    ['getBlame', () => ofNewCommit('blame/small')],
     ['createAccessToken', () => call('POST', '/v1/access-tokens', 201, settings)],
     ['listAccessTokens', () => call('GET', '/v1/access-tokens', 200)],
     ['getAccessToken', async () => call('GET', await newToken(), 200)],

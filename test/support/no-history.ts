@@ -11,6 +11,7 @@ export const NO_HISTORY: ObjectHistory = {
   diff: unused,
   findCommits: unused,
   changesBelow: unused,
+  blame: unused,
   links: unused,
   commitsBetween: unused,
   aheadBehind: unused,
@@ -25,9 +26,9 @@ export const ANY_COMMIT: CommitFilter = {
 
 export const NO_SEARCH: ObjectSearch = { files: unused, lines: unused, isBinary: unused, regexFault: unused };
 
-/** The same objects, where every commit seems to change nothing, and no file holds anything. */
+/** The same objects, where every commit seems to change nothing, no line to come from any, and no file to hold one. */
 export function withoutChanges<Objects extends Pick<ObjectDatabase, 'open'>>(database: Objects): Objects {
-  const history = { ...NO_HISTORY, diff: () => noBytes() };
+  const history = { ...NO_HISTORY, diff: () => noBytes(), blame: () => noBytes() };
   const open: Objects['open'] = async (committed) => {
     const reader = await database.open(committed);
     const search = { ...reader.search, lines: () => noBytes() };

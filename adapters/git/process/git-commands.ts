@@ -33,6 +33,8 @@ export interface GitCommand {
   readonly wallMsMax?: number;
   /** Stricter limits than those of every process. Such a process also gives way to other git processes (nice(1)). */
   readonly limits?: OwnLimits;
+  /** The last argument, for a command with `limits`: the others are texts, and a path need not be one. */
+  readonly lastArgument?: Uint8Array;
   /** Slots to take one from, instead of those that all processes share. */
   readonly slots?: FairSlots;
   /** The memory beyond which it is killed and its end says `outgrown`; by default its hard limit holds alone. */
@@ -155,13 +157,29 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
 /** A limit that is stricter already stays as it is. */
 function programOf(
   gitPath: string,
-  { args, limits, background }: GitCommand,
+  { args, limits, background, lastArgument }: GitCommand,
 ): { readonly file: string; readonly args: readonly string[]; readonly niceness: number } {
   if (background === true) return { file: gitPath, args, niceness: NICENESS.background };
   if (limits === undefined) return { file: gitPath, args, niceness: NICENESS.request };
   const ulimits = [`-t ${limits.cpuSecondsMax}`, `-d ${Math.floor(limits.memoryBytesMax / 1_024)}`];
-  const script = `${ulimits.map((ulimit) => `ulimit -S ${ulimit} 2>/dev/null || :`).join('; ')}; exec "$@"`;
-  return { file: '/bin/sh', args: ['-c', script, 'sh', gitPath, ...args], niceness: NICENESS.limited };
+  const limiting = ulimits.map((ulimit) => `ulimit -S ${ulimit} 2>/dev/null || :`).join('; ');
+  const script = `${limiting}; ${lastArgument === undefined ? 'exec "$@"' : WITH_LAST}`;
+  const last = lastArgument === undefined ? [] : [escapedBytes(lastArgument)];
+  return { file: '/bin/sh', args: ['-c', script, 'sh', ...last, gitPath, ...args], niceness: NICENESS.limited };
+}
+
+/** The dot keeps line feeds at the end, which the shell takes from what a command prints. */
+const WITH_LAST = 'last=$(printf %b. "$1"); shift; exec "$@" "${last%.}"';
+
+/** Returns the bytes in the form of printf(1), whose `%b` all shells know alike. */
+function escapedBytes(bytes: Uint8Array): string {
+  const isPlain = /[\w/.-]/;
+  let text = '';
+  for (const byte of bytes) {
+    const character = String.fromCharCode(byte);
+    text += isPlain.test(character) ? character : `\\0${byte.toString(8).padStart(3, '0')}`;
+  }
+  return text;
 }
 
 async function* streamOf(

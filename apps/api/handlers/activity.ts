@@ -1,5 +1,6 @@
 /** The changes of a repository's refs. */
 import type { z } from 'zod';
+import { READS_ACTIVITY } from '../../../core/use-cases/callers/permission.ts';
 import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
 import { ok } from '../http/answer.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
@@ -16,8 +17,8 @@ export const ACTIVITY_ROUTES: readonly Route[] = [
       'What each push created, moved, forced or deleted, newest first. It names commits that no branch or tag reaches any more, so it needs the grant ALL and the scope ALL_REPO.',
     method: 'GET',
     path: '/v1/repos/{username}/{name}/activity',
-    grant: 'ALL',
-    scope: 'ALL_REPO',
+    grant: READS_ACTIVITY.grant,
+    scope: READS_ACTIVITY.scope,
     schemas: { params: REPOSITORY_PARAMS, query: PAGE_QUERY },
     answers: { 200: ACTIVITY },
     problems: [],

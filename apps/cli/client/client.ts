@@ -193,11 +193,12 @@ function requestOf(id: keyof Operations, input: AnyInput): RawRequest {
   const values = new Map(Object.entries(input.path ?? {}).map(([name, value]) => [name, String(value)] as const));
   const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
     const value = values.get(name) ?? '';
+    const segments = name === 'path' ? value.split('/') : [value];
     // A dot segment would name another route.
-    if (value === '' || value === '.' || value === '..') {
+    if (value === '' || segments.some((segment) => segment === '.' || segment === '..')) {
       throw new InvalidInputError(`${JSON.stringify(value)} is no ${name}`);
     }
-    return name === 'path' ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value);
+    return segments.map(encodeURIComponent).join('/');
   });
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(input.query ?? {})) {

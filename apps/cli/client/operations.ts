@@ -192,6 +192,37 @@ export interface AskedDelivery {
   readonly delivery_id: string;
 }
 
+export interface Blame {
+  /** The commit that `ref` leads to. */
+  readonly commit: string;
+  /** In the order of lines, without a gap: those of page 0 begin with line 1. */
+  readonly ranges: readonly BlameRange[];
+  /** Whether lines follow the last of these ranges: on the next page if `has_more` is true, else they were not looked for any more. */
+  readonly truncated: boolean;
+  readonly pagination: Pagination;
+}
+
+export interface BlameRange {
+  /** The number of the first line, counted from 1. */
+  readonly start: number;
+  /** The number of lines. */
+  readonly count: number;
+  /** The commit that brought them. */
+  readonly commit: string;
+  /** That of the file in this commit. Bytes that are not UTF-8 show as U+FFFD. */
+  readonly path: string;
+  /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+  readonly path_encoded?: string;
+  /** The push that first brought the commit. Null if it is not known, and for a token without the grant ALL and the scope ALL_REPO. */
+  readonly event_id: string | null;
+  /** Who pushed it. Null if it is not known, and for a token without the grant ALL and the scope ALL_REPO. */
+  readonly actor: {
+    readonly kind: 'token' | 'user' | 'trust_rule' | 'system' | 'admin';
+    /** For a token or trust rule its id, for a user that of the account. */
+    readonly id: string;
+  } | null;
+}
+
 export interface BlobContents {
   readonly sha: string;
   readonly size: number;
@@ -1654,6 +1685,25 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: undefined;
   };
+  /** Read which commit and which push brought each line of a file */
+  readonly getBlame: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      /** Its slashes may be sent as they are. */
+      readonly path: string;
+    };
+    readonly query: {
+      /** Pages count from 0. */ readonly page?: number;
+      /** Items on a page. */
+      readonly limit?: number;
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      readonly ref?: string;
+    };
+    readonly body: undefined;
+    readonly answer: Blame;
+  };
   /** Read a blob */
   readonly getBlob: {
     readonly path: {
@@ -2150,6 +2200,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   getRootContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents' },
   getContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents/{path}' },
   getRawContents: { method: 'GET', path: '/v1/repos/{username}/{name}/raw/{path}' },
+  getBlame: { method: 'GET', path: '/v1/repos/{username}/{name}/blame/{path}' },
   getBlob: { method: 'GET', path: '/v1/repos/{username}/{name}/blobs/{blob}' },
   getTree: { method: 'GET', path: '/v1/repos/{username}/{name}/trees/{tree}' },
   findFiles: { method: 'GET', path: '/v1/repos/{username}/{name}/files' },

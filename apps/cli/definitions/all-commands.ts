@@ -1,6 +1,7 @@
 /** Every command, in the order of the help. */
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { AUDIT_COMMANDS } from './audit-commands.ts';
+import { BLAME_COMMANDS } from './blame-commands.ts';
 import { BUCKET_COMMANDS } from './bucket-commands.ts';
 import { COMMIT_COMMANDS } from './commit-commands.ts';
 import type { CommandDefinition, OptionDefinition } from './definition.ts';
@@ -50,6 +51,7 @@ export const COMMANDS: readonly CommandDefinition[] = [
   ...REPO_COMMANDS,
   ...COMMIT_COMMANDS,
   ...SEARCH_COMMANDS,
+  ...BLAME_COMMANDS,
   ...REF_COMMANDS,
   ...TAG_COMMANDS,
   ...TOKEN_COMMANDS,

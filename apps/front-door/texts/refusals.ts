@@ -270,12 +270,16 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     message: () => 'The git of this service knows no expressions: search for a text',
   },
   'path-not-found': { status: 404, message: () => 'Path not found' },
-  'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },
+  'path-not-a-file': { status: 422, message: () => 'The path does not lead to a file' },
   'file-too-large': { status: 403, message: () => 'The file is larger than 64 MiB' },
   'folder-names-too-long': {
     status: 422,
     message: () =>
       'The names and paths of these entries take more than 2 MiB: ask for fewer with limit; a clone has the folder whole',
+  },
+  'blame-paths-too-long': {
+    status: 422,
+    message: () => 'The paths of these ranges take more than 2 MiB: ask for fewer with limit',
   },
   'too-many-archives': {
     status: 429,

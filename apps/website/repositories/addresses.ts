@@ -10,7 +10,7 @@ import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { encodeName, encodePath } from '../../front-door/request-target.ts';
 
-export type PlaceKind = 'tree' | 'blob' | 'raw' | 'commits' | FormKind;
+export type PlaceKind = 'tree' | 'blob' | 'blame' | 'raw' | 'commits' | FormKind;
 
 /** Forms that write to the branch of the address. */
 export type FormKind = 'edit' | 'create' | 'upload' | 'move' | 'remove';

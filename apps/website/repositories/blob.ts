@@ -32,9 +32,9 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
   if ('refused' in contents) return showRefusal(asked, contents.refused);
   if (contents.type === 'dir') return redirectTo(placeAddress(repository, 'tree', ref, names));
   const above = html`<div class="row">${await refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>`;
-  // The head of the box has the path up to seven times.
+  // The head of the box has the path up to eight times.
   const { commit } = contents.place;
-  const addressBytes = 7 * placeAddress(repository, 'commits', commit ?? ref, names).length;
+  const addressBytes = 8 * placeAddress(repository, 'commits', commit ?? ref, names).length;
   const room = roomBeside(frameBytes(asked) + bytesOf(above) + addressBytes);
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names, room });
   const raw = placeAddress(repository, 'raw', ref, names);
@@ -45,7 +45,7 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
     hasBytes && html`<a href="${raw}">Raw</a>`
   }${
     commit !== null &&
-    html`<a href="${placeAddress(repository, 'commits', ref, names)}">History</a><a href="${placeAddress(
+    html`${contents.type === 'file' && html`<a href="${placeAddress(repository, 'blame', ref, names)}">Blame</a>`}<a href="${placeAddress(repository, 'commits', ref, names)}">History</a><a href="${placeAddress(
       repository,
       'blob',
       commit,

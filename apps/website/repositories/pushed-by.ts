@@ -18,8 +18,14 @@ export const ACTOR_WORDS: { readonly [Kind in Exclude<ActorKind, 'token'>]: stri
   admin: 'by the operator',
 };
 
+/** Names who pushed in the fewest words: the name of the token, or who else it was. */
+export function pusherName({ actor, tokenName }: PushRow): string {
+  return actor.kind === 'token' ? shownName(tokenName ?? actor.id) : ACTOR_WORDS[actor.kind];
+}
+
 /** Names who pushed: the name of the token as it is now, or as it last was, which leads to what the token did. */
-export function pusher({ actor, tokenName }: PushRow): Content {
-  if (actor.kind !== 'token') return ACTOR_WORDS[actor.kind];
-  return html`with <a href="/access-tokens/${actor.id}/activity">the token <strong><bdi>${shownName(tokenName ?? actor.id)}</bdi></strong></a>`;
+export function pusher(push: PushRow): Content {
+  const name = pusherName(push);
+  if (push.actor.kind !== 'token') return name;
+  return html`with <a href="/access-tokens/${push.actor.id}/activity">the token <strong><bdi>${name}</bdi></strong></a>`;
 }

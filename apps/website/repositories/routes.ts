@@ -7,6 +7,7 @@
 import type { FormOptions, Room, Site } from '../layout/room.ts';
 import { showActivity } from './activity.ts';
 import { showArchive } from './archive.ts';
+import { showBlame } from './blame.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
 import { orFromCloneAddress } from './clone-address.ts';
@@ -53,6 +54,7 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository/search', onRepositoryAsOf(context, showSearch));
     site.page('/:username/:repository/tree/*', onPlace(context, showTree));
     site.page('/:username/:repository/blob/*', onPlace(context, showBlob));
+    site.page('/:username/:repository/blame/*', onPlace(context, showBlame));
     site.page('/:username/:repository/raw/*', onPlace(context, showRaw));
     site.page('/:username/:repository/commits', onRepositoryAsOf(context, showDefaultCommits));
     site.page('/:username/:repository/commits/*', onPlace(context, showCommits));

@@ -19,6 +19,9 @@ export interface Requirement {
   readonly onItself: boolean;
 }
 
+/** What it takes to read who pushed what, and commits that no ref reaches any more (docs/interface.md, Activity). */
+export const READS_ACTIVITY = { grant: 'ALL', scope: 'ALL_REPO', onItself: false } as const satisfies Requirement;
+
 /** The first permission of a requirement that a caller does not have. */
 export type Lack =
   | { readonly lacks: 'grant'; readonly grant: Grant }

@@ -13,6 +13,8 @@ import {
 import { COMMIT_TEXT_SPAN_MS, commitText, createCommitTextSlots } from '../../../adapters/git/commit-text.ts';
 import {
   ARGUMENTS_BYTES_MAX,
+  BLAMED_PATH_BYTES_MAX,
+  BLAMES_PER_ACCOUNT_MAX,
   COUNT_SPAN_MS,
   countCommits,
   createHistorySlots,
@@ -24,6 +26,7 @@ import {
   HISTORY_READ_MEMORY_BYTES_MAX,
 } from '../../../adapters/git/object-history.ts';
 import { createPacing, type GitCommand } from '../../../adapters/git/process/git-commands.ts';
+import { createBlameParser } from '../../../core/git/blame.ts';
 import { createDiffParser } from '../../../core/git/diff/diff-parser.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { HISTORY_READ_CPU_SECONDS_MAX } from '../../../core/kernel/limits.ts';
@@ -127,6 +130,7 @@ describe('the history of a repository', () => {
     const history = createObjectHistory({ git, slots }, view);
     await Array.fromAsync(history.diff(small, large, bounded));
     await history.commitsBetween(small, large, { offset: 0, limit: 1 }, bounded);
+    await Array.fromAsync(history.blame(large, Buffer.from('text'), 10, bounded));
     await countCommits(git, view, slots, large);
     await Array.fromAsync(
       archive({ archives: createArchiveContext(git), views: {} as never }, {} as never, 'a' as never, {
@@ -146,11 +150,30 @@ describe('the history of a repository', () => {
       [
         [{ memoryBytesMax: DIFF_MEMORY_BYTES_MAX, cpuSecondsMax: DIFF_CPU_SECONDS_MAX }, bounded.spanMs],
         [others, bounded.spanMs],
+        [others, bounded.spanMs],
         [others, COUNT_SPAN_MS],
         [{ memoryBytesMax: ARCHIVE_MEMORY_BYTES_MAX, cpuSecondsMax: ARCHIVE_CPU_SECONDS_MAX }, ARCHIVE_SPAN_MS],
         [{ ...others, cpuSecondsMax: DIFF_CPU_SECONDS_MAX }, COMMIT_TEXT_SPAN_MS],
       ],
     );
+  });
+
+  test('has slots of its own for who brought the lines of a file', async () => {
+    const taken: unknown[] = [];
+    const git = {
+      stream: async function* (command: GitCommand) {
+        taken.push(command.slots);
+        yield Buffer.alloc(0);
+      },
+    } as never;
+    const slots = createHistorySlots();
+    const history = createObjectHistory({ git, slots }, { key: 'a' } as never);
+    await Array.fromAsync(history.blame(large, Buffer.from('text'), 10, bounded));
+    assert.deepEqual(taken, [slots.blames]);
+    const releases = Array.from({ length: BLAMES_PER_ACCOUNT_MAX }, () => slots.blames.take('a'));
+    assert.ok(releases.every((release) => release !== null));
+    assert.equal(slots.blames.take('a'), null);
+    assert.notEqual(slots.blames.take('b'), null);
   });
 
   test('says that git reached its limit of time, which a retry would reach again', async () => {
@@ -231,6 +254,31 @@ describe('the history of a repository', () => {
       reader.history.changesBelow(large, [], [none, long, Buffer.from('text')], bounded),
     );
     assert.match(Buffer.concat(both).toString(), new RegExp(`^${large}.*${small}`, 's'));
+  });
+
+  test('asks git who brought the lines at a path as long as the limit, whatever its bytes are, and at no longer one', async () => {
+    const id = Buffer.from(rawId('blob', Buffer.from('a line')), 'hex');
+    const path = Buffer.alloc(BLAMED_PATH_BYTES_MAX, 0xff);
+    const longer = Buffer.alloc(BLAMED_PATH_BYTES_MAX + 1, 0xff);
+    const tree = Buffer.concat([path, longer].flatMap((name) => [Buffer.from('100644 '), name, Buffer.from([0]), id]));
+    const commit = Buffer.from(`tree ${rawId('tree', tree)}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n`);
+    const pack = rawPack([
+      rawEntry({ type: 'blob', bytes: Buffer.from('a line') }),
+      rawEntry({ type: 'tree', bytes: tree }),
+      rawEntry({ type: 'commit', bytes: commit }),
+    ]);
+    const opened = await database.database.open(await storeUnchecked(database, pack));
+    const tip = objectId(rawId('commit', commit));
+    const parser = createBlameParser();
+    for await (const chunk of opened.history.blame(tip, path, 10, bounded)) parser.add(chunk);
+    const [range] = parser.end('whole').ranges;
+    assert.deepEqual([range?.count, range?.origin.commit], [1, tip]);
+    assert.equal(Buffer.compare(Buffer.from(range?.origin.path ?? []), path), 0);
+    await assert.rejects(
+      Array.fromAsync(opened.history.blame(tip, longer, 10, bounded)),
+      (error) => error instanceof ObjectDatabaseError && error.code === 'reading-too-costly',
+    );
+    opened.close();
   });
 });
 

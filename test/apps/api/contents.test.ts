@@ -303,7 +303,7 @@ describe('contents', () => {
     for (const path of ['?raw=true', '/src?raw=true', '/module?raw=true']) {
       const answer = await get(path);
       assert.equal(answer.statusCode, 422, path);
-      assert.deepEqual(answer.json(), { detail: 'Only a file has raw bytes' });
+      assert.deepEqual(answer.json(), { detail: 'The path does not lead to a file' });
     }
     assert.deepEqual((await get('/binary?raw=1')).json().detail[0].loc, ['query', 'raw']);
     assert.equal((await get('/binary?raw=true&raw=false')).statusCode, 422);

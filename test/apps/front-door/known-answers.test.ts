@@ -4,6 +4,7 @@ import { describe, test } from 'vitest';
 import {
   createKnownAnswers,
   KNOWN_APART_MAX,
+  KNOWN_BLAMES_BYTES_MAX,
   KNOWN_COMMIT_SECONDS_MAX,
   KNOWN_COMPARISONS_COMMITS_MAX,
   KNOWN_DIFFS_BYTES_MAX,
@@ -13,6 +14,7 @@ import {
   KNOWN_PUSHES_BYTES_MAX,
   KNOWN_SEARCHES_BYTES_MAX,
 } from '../../../apps/front-door/known-answers.ts';
+import type { Blame } from '../../../core/git/blame.ts';
 import type { ChangedFile, Diff, DiffLine } from '../../../core/git/diff/diff.ts';
 import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
 import { type ObjectId, objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
@@ -35,6 +37,13 @@ function diffOf(lines: number, textLength: number): Diff {
     hunks: [{ ...hunk, lines: Array.from({ length: lines }, () => line) }],
   };
   return { files: [file], filesTotal: 1, truncated: [] };
+}
+
+function blameOf(ranges: number, pathLength: number): Blame {
+  const origins = Array.from({ length: ranges }, () => {
+    return { commit: TIP, path: new Uint8Array(pathLength), previous: null };
+  });
+  return { ranges: origins.map((origin, index) => ({ start: index + 1, count: 1, origin })), origins, complete: true };
 }
 
 describe('What is known of commits', () => {
@@ -123,6 +132,24 @@ describe('What is known of commits', () => {
     assert.equal(knownDiffs.get('huge'), undefined);
     knownDiffs.set('many lines', diffOf(KNOWN_DIFFS_BYTES_MAX / 100, 1));
     assert.equal(knownDiffs.get('many lines'), undefined);
+  });
+
+  test('is bounded in memory for who brought lines: ranges, commits and paths count, and so does what names the file', () => {
+    for (const [ranges, pathLength, keyLength] of [
+      [20_000, 10, 10],
+      [10, 1_000_000, 10],
+      [0, 0, 2_000_000],
+    ] as const) {
+      const { knownBlames } = createKnownAnswers();
+      const keys = Array.from({ length: 40 }, (_, n) => String(n).padEnd(keyLength));
+      for (const key of keys) knownBlames.set(key, blameOf(ranges, pathLength));
+      const kept = keys.filter((key) => knownBlames.get(key) !== undefined).length;
+      const bytes = kept * (ranges * (pathLength + 100) + 2 * keyLength);
+      assert.ok(kept > 0 && kept < 40 && bytes <= KNOWN_BLAMES_BYTES_MAX, `${kept} of ${ranges} ranges`);
+    }
+    const { knownBlames } = createKnownAnswers();
+    knownBlames.set('huge', blameOf(1, KNOWN_BLAMES_BYTES_MAX));
+    assert.equal(knownBlames.get('huge'), undefined);
   });
 
   test('is bounded in memory for pushes', () => {

@@ -1,0 +1,151 @@
+/**
+ * Finds which commit brought each line of a file, as `git blame` does without `-M`, `-C` and `-w`.
+ *
+ * Invariants: what was found is kept for its commit, path and blob, which never change. The search is bounded in time,
+ * lines and memory, and says when it left something out. What its time cut is not kept: the next may be whole. However
+ * many ask for a file at the same time, one searches.
+ */
+import { BLAME_LINES_MAX, type Blame, createBlameParser, NO_BLAME } from '../../git/blame.ts';
+import type { CommitRow } from '../../git/commit-row.ts';
+import { nameKey } from '../../git/tree-bytes.ts';
+import { MIB } from '../../kernel/byte-units.ts';
+import { refuse } from '../../kernel/decider.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
+import type { Page, PageOf } from '../../kernel/page.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
+import { readCommitRows } from './commit-walk.ts';
+import { type ContentsPath, findEntry } from './entry-at-path.ts';
+import { bytesOf } from './list-tree.ts';
+import { closing, type ObjectsContext, openView } from './repository-view.ts';
+import { resolveRef } from './resolve-ref.ts';
+
+/** How long git may look for who brought the lines of a file. */
+export const BLAME_SPAN_MS = 10_000;
+/** The paths of the ranges on one page over REST. Each byte may take six in JSON. */
+export const BLAME_PAGE_PATHS_BYTES_MAX = 2 * MIB;
+
+/** A cache, bounded in memory, with the searches under way. */
+export interface KnownBlames {
+  get(key: string): Blame | undefined;
+  set(key: string, blame: Blame): void;
+  /** Each resolves with null if its search failed. */
+  readonly underWay: Map<string, Promise<Blame | null>>;
+}
+
+export interface BlameContext extends ObjectsContext {
+  readonly knownBlames: KnownBlames;
+}
+
+export interface WantedBlame {
+  /** A text as resolve-ref.ts reads it; null: the default branch. */
+  readonly ref: string | null;
+  /** Null for a text that cannot name anything in a tree. */
+  readonly path: ContentsPath | null;
+  /** Lines, counted from 1, whose commits are read too; null: those of no line. */
+  readonly shown: { readonly from: number; readonly to: number } | null;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+export interface BlamedFile {
+  /** The commit that the ref leads to. */
+  readonly commit: ObjectId;
+  readonly blame: Blame;
+  /** Those that brought the shown lines. */
+  readonly commits: ReadonlyMap<ObjectId, CommitRow>;
+}
+
+type Refused = { readonly refused: Refusal };
+
+/**
+ * Refused with `repository-without-commits`, `default-branch-missing`, `ref-not-found`, `ref-not-a-commit`,
+ * `path-not-found`, `path-not-a-file` or `file-too-large`.
+ */
+export async function blameFile(
+  context: BlameContext,
+  repository: FoundRepository,
+  { ref, path, shown, signal }: WantedBlame,
+): Promise<BlamedFile | Refused> {
+  return closing(openView(context, repository), async (view) => {
+    const reader = await view.objects();
+    const resolved = await resolveRef(repository, reader, ref);
+    if ('refused' in resolved) return resolved;
+    if (path === null) return refuse({ code: 'path-not-found' });
+    const { id: tip, tree } = resolved.commit;
+    const found = await findEntry(reader, { type: 'tree', id: tree }, path);
+    if ('refused' in found) return found;
+    if (found.type === 'dir' || found.type === 'submodule') return refuse({ code: 'path-not-a-file' });
+    const file = { tip, path: bytesOf(path), blob: found.id, signal };
+    // git has no first line to begin with in an empty file.
+    const blame = found.sizeBytes === 0 ? NO_BLAME : await blameOnce(context, reader, file);
+    const ids = shown === null ? [] : commitsOf(blame, shown);
+    const rows = await readCommitRows(reader, ids);
+    return { commit: tip, blame, commits: new Map(rows.map((row) => [row.id, row])) };
+  });
+}
+
+/** Returns a page of the ranges. Refused with `blame-paths-too-long`. */
+export function rangesOnPage({ ranges }: Blame, { offset, limit }: Page): PageOf<Blame['ranges'][number]> | Refused {
+  const items = ranges.slice(offset, offset + limit);
+  const pathsBytes = items.reduce((sum, { origin }) => sum + origin.path.length, 0);
+  if (pathsBytes > BLAME_PAGE_PATHS_BYTES_MAX) return refuse({ code: 'blame-paths-too-long' });
+  return { items, total: ranges.length };
+}
+
+/** Returns the commits that brought the lines, each once. */
+function commitsOf(
+  { ranges }: Blame,
+  { from, to }: { readonly from: number; readonly to: number },
+): readonly ObjectId[] {
+  const ids = new Set<ObjectId>();
+  for (const { start, count, origin } of ranges) if (start <= to && start + count > from) ids.add(origin.commit);
+  return [...ids];
+}
+
+interface FileAt {
+  readonly tip: ObjectId;
+  readonly path: Uint8Array;
+  readonly blob: ObjectId;
+  readonly signal: AbortSignal;
+}
+
+async function blameOnce({ knownBlames }: BlameContext, reader: ObjectReader, file: FileAt): Promise<Blame> {
+  const { tip, path, blob, signal } = file;
+  const key = `${tip} ${blob} ${nameKey(path)}`;
+  const known = knownBlames.get(key);
+  if (known !== undefined) return known;
+  for (let other = knownBlames.underWay.get(key); other !== undefined; other = knownBlames.underWay.get(key)) {
+    // It may fail because its own client left: then this request searches.
+    const blame = await other;
+    signal.throwIfAborted();
+    if (blame !== null) return blame;
+  }
+  const search = blameByGit(reader, file).finally(() => knownBlames.underWay.delete(key));
+  const shared = search.then(
+    ({ blame }) => blame,
+    () => null,
+  );
+  knownBlames.underWay.set(key, shared);
+  const { blame, isWhole } = await search;
+  if (isWhole) knownBlames.set(key, blame);
+  return blame;
+}
+
+/** `isWhole` is false if the time was up. */
+async function blameByGit(
+  reader: ObjectReader,
+  { tip, path, signal }: FileAt,
+): Promise<{ readonly blame: Blame; readonly isWhole: boolean }> {
+  const parser = createBlameParser();
+  try {
+    // One line more tells whether there are more than the limit.
+    const chunks = reader.history.blame(tip, path, BLAME_LINES_MAX + 1, { signal, spanMs: BLAME_SPAN_MS });
+    for await (const chunk of chunks) if (!parser.add(chunk)) break;
+  } catch (error) {
+    if (!isBeyondBounds(error)) throw error;
+    return { blame: parser.end('cut'), isWhole: false };
+  }
+  return { blame: parser.end('whole'), isWhole: true };
+}
