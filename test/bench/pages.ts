@@ -59,7 +59,17 @@ export interface PagesBench {
   readonly versions: string;
   /** The load of the machine before the run. */
   readonly load: number;
-  readonly groups: readonly { readonly title: string; readonly pages: readonly PageFigures[] }[];
+  readonly groups: readonly {
+    readonly title: string;
+    readonly pages: readonly PageFigures[];
+    readonly blame: GitBlame | null;
+  }[];
+}
+
+/** What git itself takes for a file whose blame is among the pages: its process in a repository of the same commits. */
+interface GitBlame {
+  readonly file: string;
+  readonly medianMs: number;
 }
 
 interface Options {
@@ -76,11 +86,11 @@ export async function benchPages({ seconds, bundle, say }: Options): Promise<Pag
     say('Pushing the repositories');
     const groups = await fill(scene, ground, bundle);
     const measured: PagesBench['groups'][number][] = [];
-    for (const { title, pages } of groups) {
+    for (const { title, pages, blamed } of groups) {
       say(title);
       const figures: PageFigures[] = [];
       for (const page of pages) figures.push(await measure(scene, page, seconds / 4));
-      measured.push({ title, pages: figures });
+      measured.push({ title, pages: figures, blame: blamed === null ? null : await measureGitBlame(blamed) });
     }
     const date = new Date().toISOString().slice(0, 10);
     return { date, machine: describeMachine(), versions: await describeVersions(null), load, groups: measured };
@@ -106,12 +116,22 @@ interface BenchedPage {
 
 type Pages = readonly BenchedPage[];
 
+/** A file of a repository on this machine. */
+interface LocalFile {
+  readonly folder: string;
+  readonly branch: string;
+  readonly file: string;
+}
+
+interface PageGroup {
+  readonly title: string;
+  readonly pages: Pages;
+  /** The file whose blame is among the pages. */
+  readonly blamed: LocalFile | null;
+}
+
 /** Makes an account with both repositories, and returns the pages to measure. */
-async function fill(
-  scene: PagesScene,
-  { folder }: Ground,
-  bundle: string | null,
-): Promise<readonly { title: string; pages: Pages }[]> {
+async function fill(scene: PagesScene, { folder }: Ground, bundle: string | null): Promise<readonly PageGroup[]> {
   await startServer(scene);
   const account = await createAccount(scene, 'bench');
   const { cookies } = await signIn(scene, account);
@@ -129,9 +149,13 @@ async function fill(
   await add('long', 'main', long);
   const { commits, files } = LONG;
   return [
-    { title: 'Without a repository', pages: await pagesOfAccount(scene, account) },
-    { title: `Of ${project.description}`, pages: await pagesOfProject(project.folder, project.defaultBranch) },
-    { title: `Of ${commits.toLocaleString('en-US')} commits and ${files} files`, pages: PAGES_OF_LONG },
+    { title: 'Without a repository', pages: await pagesOfAccount(scene, account), blamed: null },
+    { title: `Of ${project.description}`, ...(await pagesOfProject(project.folder, project.defaultBranch)) },
+    {
+      title: `Of ${commits.toLocaleString('en-US')} commits and ${files} files`,
+      pages: PAGES_OF_LONG,
+      blamed: { folder: long, branch: 'main', file: 'file-1.md' },
+    },
   ];
 }
 
@@ -148,7 +172,7 @@ async function pagesOfAccount(scene: PagesScene, account: Account): Promise<Page
   return [...signedOut, ...targets.map((target) => ({ name: target, target }))];
 }
 
-async function pagesOfProject(folder: string, branch: string): Promise<Pages> {
+async function pagesOfProject(folder: string, branch: string): Promise<Omit<PageGroup, 'title'>> {
   const at = { cwd: folder };
   const tip = await gitText(['rev-parse', branch], at);
   const entries = await gitLines(['ls-tree', '-r', '-t', '-l', tip], at);
@@ -182,11 +206,13 @@ async function pagesOfProject(folder: string, branch: string): Promise<Pages> {
     { name: `history of ${source}`, target: `/commits/${branch}/${source}` },
     { name: 'go to file', target: `/files?${new URLSearchParams({ ref: branch, q: 'index' })}` },
     { name: 'search', target: `/search?${new URLSearchParams({ ref: branch, q: 'function' })}` },
+    { name: `blame of ${source}`, target: `/blame/${branch}/${source}` },
     { name: 'commit', target: `/commit/${tip}`, isDiff: true },
     { name: 'comparison', target: `/compare?${new URLSearchParams({ base: compared, head: branch })}`, isDiff: true },
   ];
   const all = [...Object.entries({ ...named, ...more }).map(([name, target]) => ({ name, target })), ...places];
-  return all.map((page) => ({ ...page, target: `/bench/project${page.target}` }));
+  const pages = all.map((page) => ({ ...page, target: `/bench/project${page.target}` }));
+  return { pages, blamed: { folder, branch, file: source } };
 }
 
 const PAGES_OF_LONG: Pages = [
@@ -197,9 +223,23 @@ const PAGES_OF_LONG: Pages = [
   { name: 'go to file', target: '/bench/long/files?ref=main&q=file-1' },
   { name: 'search', target: '/bench/long/search?ref=main&q=line' },
   { name: 'search of commits', target: '/bench/long/commits/main?text=nothing+like+this' },
+  { name: 'blame of file-1.md', target: '/bench/long/blame/main/file-1.md' },
   { name: 'commits', target: '/bench/long/commits/main' },
   { name: 'commits, page 500', target: '/bench/long/commits/main?page=500' },
 ];
+
+/** How often git itself is asked. */
+const GIT_BLAMES = 5;
+
+async function measureGitBlame({ folder, branch, file }: LocalFile): Promise<GitBlame> {
+  const times: number[] = [];
+  for (let count = 0; count < GIT_BLAMES; count += 1) {
+    const since = performance.now();
+    await git(['blame', '--porcelain', branch, '--', file], { cwd: folder });
+    times.push(performance.now() - since);
+  }
+  return { file, medianMs: percentile(times, 0.5) };
+}
 
 async function measure(scene: PagesScene, page: BenchedPage, seconds: number): Promise<PageFigures> {
   const { name, target, isDiff = false, byStranger = false } = page;
@@ -274,7 +314,11 @@ const LEGEND = [
 ].join('\n');
 
 export function renderPagesBench({ date, machine, versions, load, groups }: PagesBench): string {
-  const tables = groups.map(({ title, pages }) => `${title}\n\n${renderTable(HEAD, pages.map(rowOf))}`);
+  const tables = groups.map(({ title, pages, blame }) => {
+    const beside =
+      blame === null ? '' : `\n\ngit blame of ${blame.file} on this machine: ${formatFigure(blame.medianMs)} ms`;
+    return `${title}\n\n${renderTable(HEAD, pages.map(rowOf))}${beside}`;
+  });
   const about = `${date}, ${machine}; ${versions}; load ${load.toFixed(2)} before the run`;
   return `${about}\n\n${tables.join('\n\n')}\n\n${LEGEND}\n`;
 }

@@ -13,6 +13,7 @@ import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { PersistentMap } from '../../core/kernel/persistent-map.ts';
 import { changeRefs, refRuns, refsOfRuns } from '../../core/repository/ref-runs.ts';
 import type { Ref } from '../../core/repository/state.ts';
+import { blameFile } from '../../core/use-cases/reading/blame-file.ts';
 import { compareRefs } from '../../core/use-cases/reading/compare-refs.ts';
 import { findRefs, type WantedRefs } from '../../core/use-cases/reading/find-refs.ts';
 import { listBranchPage } from '../../core/use-cases/reading/list-branch-page.ts';
@@ -132,6 +133,10 @@ async function measureAll(reading: GitReading, context: Context, seconds: number
     (...names: string[]) =>
     () =>
       listCommits(context, repository, { ref: null, ofPath: { path: at(...names), signal }, page });
+  const blame =
+    (...names: string[]) =>
+    () =>
+      blameFile(context, repository, { ref: null, path: at(...names), shown: { from: 1, to: 100 }, signal });
   const tip = findDefaultBranch(repository)?.id ?? '';
   const newest = reading.git.line(['rev-list', '-50', tip]).split('\n').map(objectId);
   const works: readonly (readonly [name: string, work: () => Promise<unknown>])[] = [
@@ -140,6 +145,7 @@ async function measureAll(reading: GitReading, context: Context, seconds: number
     ['deep folder with last commits', tree('dir-3', 'sub-23')],
     ['history of a file changed once', history('file-1.md')],
     ['history of a folder', history('dir-3')],
+    ['blame of a file changed once', blame('file-1.md')],
     ['page of branches', () => listBranchPage(context, repository, { search: '', order: 'changed', page, signal })],
     ['pushes of 50 commits', () => pushesOfCommits(context, repository, newest, signal)],
     ['commit with its diff', () => readCommit(context, repository, { id: tip, signal })],
