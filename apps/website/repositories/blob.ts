@@ -24,6 +24,7 @@ import { numberAsked, type PageRequest, showRefusal } from './page-request.ts';
 import { imageType } from './raw.ts';
 import { renderedLines, renderedMarkdown, type TextFile } from './rendered.ts';
 import { counted, encodingFacts, pathText, shownName } from './shown-text.ts';
+import { lastCommitAt } from './tree.ts';
 import { branchShown } from './writing.ts';
 
 export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
@@ -35,13 +36,14 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
   // The head of the box has the path up to eight times.
   const { commit } = contents.place;
   const addressBytes = 8 * placeAddress(repository, 'commits', commit ?? ref, names).length;
-  const room = roomBeside(frameBytes(asked) + bytesOf(above) + addressBytes);
+  const last = await lastCommitAt(asked, commit, names);
+  const room = roomBeside(frameBytes(asked) + bytesOf(above, last) + addressBytes);
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names, room });
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';
   const content = html`${above}
 <h1 class="unseen">${shownName(names.at(-1) ?? '')}</h1>
-<section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${writingLinks(asked, contents, { ref, names })}${
+<section class="box" aria-label="File">${last}<header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${writingLinks(asked, contents, { ref, names })}${
     hasBytes && html`<a href="${raw}">Raw</a>`
   }${
     commit !== null &&

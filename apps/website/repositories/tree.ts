@@ -1,9 +1,11 @@
 /** A folder of a repository. */
 import { commitTime } from '../../../core/git/commit-time.ts';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { lastCommitOf } from '../../../core/use-cases/reading/last-commit-of.ts';
 import { listTree, type TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
-import { type Content, html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
@@ -41,10 +43,21 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
     html`<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a>`
   }${folderLinks(asked, { ref, names })}${downloadLinks(asked, { ref, folder: names, label: 'Download' })}</div>
 <h1 class="unseen">${shownName(names.at(-1) ?? repository.owned.name)}</h1>
-<section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${more}`;
+<section class="box" aria-label="Files">${await lastCommitAt(asked, listing.commit?.id ?? null, names)}${table}</section>${more}`;
   const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above)));
   const content = html`${above}${readme}`;
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code', ref }, content);
+}
+
+/** The commit that last touched a folder or a file, if that is known: of a folder another one than of the whole branch. */
+export async function lastCommitAt(
+  asked: PageRequest,
+  tip: ObjectId | null,
+  names: readonly Uint8Array[],
+): Promise<Html> {
+  const { context, repository, visit } = asked;
+  const commit = tip === null ? null : await lastCommitOf(context, repository, { tip, names, signal: visit.signal });
+  return html`${lastCommit(asked, { commit })}`;
 }
 
 /** The commit that a page's files are of, if they are of one. */

@@ -131,6 +131,17 @@ interface Walked {
  */
 async function walk(search: Search, exclude: readonly ObjectId[], wanted: readonly TreeEntry[]): Promise<Walked> {
   const { path } = search;
+  const [only] = wanted;
+  if (only !== undefined && wanted.length === 1) {
+    const { found, end } = await walkPaths(
+      search,
+      exclude,
+      [joined(path, only.name)],
+      wanted,
+      Number.POSITIVE_INFINITY,
+    );
+    return { found, whole: end === 'end' };
+  }
   const first = await walkPaths(search, exclude, [path], wanted, LAST_COMMITS_FIRST_BYTES_MAX);
   const rest = wanted.filter(({ name }) => !first.found.has(nameKey(name)));
   if (rest.length === 0 || first.end !== 'bytes') return { found: first.found, whole: first.end === 'end' };

@@ -141,6 +141,25 @@ describe('The pages of repositories', () => {
     }
   });
 
+  test('name the commit that last touched a folder or a file above it', async () => {
+    const commitOf = async (file: string): Promise<string> =>
+      (await git(work, ['log', '-1', '--format=%H', 'main', '--', file])).trim();
+    for (const [kind, file] of [
+      ['tree', 'src'],
+      ['tree', 'src/lib'],
+      ['tree', 'manual'],
+      ['blob', 'src/lib/index.ts'],
+      ['blob', 'manual/guide.md'],
+      ['blob', 'binary'],
+    ] as const) {
+      const { html } = await page(`/ada/engine/${kind}/main/${file}`);
+      const [, id] =
+        /<header><strong[^>]*>A U Thor<\/strong> <a class="subject"[^>]*\/commit\/([0-9a-f]{40})"/.exec(html) ?? [];
+      assert.equal(id, await commitOf(file), `${kind} ${file}`);
+      assert.notEqual(id, tip);
+    }
+  });
+
   test('show a file with numbers that are links, colours, and its name as it is', async () => {
     const file = await page('/ada/engine/blob/main/src/lib/index.ts');
     assert.match(
