@@ -77,7 +77,7 @@ export function createKnownAnswers(): KnownAnswers {
     'memory',
     new LRUCache<string, KnownPathHistory>({
       maxSize: KNOWN_PATHS_BYTES_MAX,
-      sizeCalculation: ({ ids }, key) => textBytes(key) + ids.length * ID_BYTES,
+      sizeCalculation: ({ ids, before }, key) => textBytes(key) + ids.length * ID_BYTES + (before?.path.length ?? 0),
     }),
   );
   const pushes = countedCache(
@@ -204,13 +204,10 @@ function bytesOf({ files }: Diff): number {
   return bytes;
 }
 
-/** What a range takes, and a commit that brought lines, whose paths are shared. */
+/** What a range takes, and a commit that brought lines, beside the paths. */
 const BLAME_RANGE_BYTES = 80;
-const BLAME_ORIGIN_BYTES = 400;
+const BLAME_ORIGIN_BYTES = 600;
 
-function blameBytes({ ranges, origins }: Blame): number {
-  const paths = new Set(origins.flatMap(({ path, previous }) => (previous === null ? [path] : [path, previous.path])));
-  let bytes = ranges.length * BLAME_RANGE_BYTES + origins.length * BLAME_ORIGIN_BYTES;
-  for (const path of paths) bytes += path.length + ID_BYTES;
-  return bytes;
+function blameBytes({ ranges, origins, pathsBytes }: Blame): number {
+  return ranges.length * BLAME_RANGE_BYTES + origins.length * BLAME_ORIGIN_BYTES + pathsBytes;
 }

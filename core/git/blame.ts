@@ -2,8 +2,8 @@
  * Which commit brought each line of a file, and the parser of what `git blame --incremental` prints about it: groups of
  * lines, in the order in which git finds out about them (git-blame(1), Incremental output).
  *
- * Invariants: ranges run without a gap from line 1, so that one which git did not come to ends them. Paths are the bytes
- * that git quotes. Memory is bounded, whatever is in the history.
+ * Invariants: ranges run without a gap from line 1, so that a line which git did not come to ends them. Paths are the
+ * bytes that git quotes. Memory is bounded, whatever is in the history.
  */
 import { MIB } from '../kernel/byte-units.ts';
 import { OBJECT_ID_PATTERN, type ObjectId, objectId } from '../kernel/ids.ts';
@@ -35,14 +35,16 @@ export interface BlameRange {
 export interface Blame {
   /** In the order of lines; neighbours are of different origins. */
   readonly ranges: readonly BlameRange[];
-  /** Of all ranges, each once. Their paths are shared. */
+  /** Those of all ranges, each once. Their paths are shared. */
   readonly origins: readonly BlameOrigin[];
+  /** The bytes of the different paths. */
+  readonly pathsBytes: number;
   /** False if lines follow the last range, which a limit left out. */
   readonly complete: boolean;
 }
 
 /** That of an empty file. */
-export const NO_BLAME: Blame = { ranges: [], origins: [], complete: true };
+export const NO_BLAME: Blame = { ranges: [], origins: [], pathsBytes: 0, complete: true };
 
 export interface BlameParser {
   /** Takes the next bytes; returns false if it needs no more. */
@@ -116,7 +118,8 @@ class Parser implements BlameParser {
       ranges.push({ start: first + 1, count: at - first, origin });
     }
     const hasMore = (owners[this.#linesMax] ?? 0) !== 0;
-    return { ranges, origins: this.#origins, complete: how === 'whole' && !this.#enough && !hasMore };
+    const complete = how === 'whole' && !this.#enough && !hasMore;
+    return { ranges, origins: this.#origins, pathsBytes: this.#pathsBytes, complete };
   }
 
   #take(bytes: Uint8Array, cut: boolean): void {

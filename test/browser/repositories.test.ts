@@ -130,6 +130,14 @@ describe('A repository in a browser', needs('chromium'), () => {
       assert.equal(await page.getByRole('link', { name: 'Add a gear' }).count(), 0, 'it changed another file');
       await check(page);
       await page.goBack();
+      await page.getByRole('main').getByRole('link', { name: 'Blame', exact: true }).click();
+      const line = page.getByRole('row').filter({ hasText: 'int main(void)' });
+      await line.getByRole('link', { name: 'Write src/main.c' }).waitFor();
+      await line.getByRole('link', { name: '1', exact: true }).click();
+      await page.waitForURL('**/blame/**#L1');
+      await check(page);
+      await page.goBack();
+      await page.goBack();
       await follow(page, 'Raw');
       await page.getByText('int main(void)').waitFor();
 

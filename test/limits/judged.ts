@@ -654,6 +654,8 @@ export const LIMIT_TESTS: LimitTests = {
   'test/core/use-cases/reading/path-history.test.ts': {
     'say that older ones may be missing when the time is up, or there are more than the limit':
       'PATH_HISTORY_COMMITS_MAX PATH_HISTORY_SPAN_MS',
+    'go on under as many earlier names as the limit, and say that there may be more under another one':
+      'PATH_RENAMES_MAX',
   },
   'test/core/use-cases/reading/list-commits.test.ts': {
     'shows texts up to their limits, and cuts longer ones as the model does':

@@ -3,9 +3,8 @@ import type { z } from 'zod';
 import type { BlameRange } from '../../../core/git/blame.ts';
 import { hasMore } from '../../../core/kernel/page.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
-import { lackOf, READS_ACTIVITY } from '../../../core/use-cases/callers/permission.ts';
 import { blameFile, rangesOnPage } from '../../../core/use-cases/reading/blame-file.ts';
-import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
+import { pushesToldTo } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import { conditionalAnswer, encodedBody } from '../body-cache.ts';
 import { pathMembers } from '../contents-json.ts';
 import { parseContentsPath } from '../http/contents-path.ts';
@@ -48,11 +47,10 @@ async function getBlame(
   const shown = rangesOnPage(blame, page);
   if ('refused' in shown) return shown;
   const ids = [...new Set(shown.items.map(({ origin }) => origin.commit))];
-  const tellsPushes = lackOf(READS_ACTIVITY, principal, '') === null;
-  const pushes = tellsPushes ? await pushesOfCommits(context, repository, ids, wanted.signal) : null;
+  const pushes = await pushesToldTo(principal, context, repository, ids, wanted.signal);
   const json: z.output<typeof BLAME> = {
     commit,
-    ranges: shown.items.map((range) => rangeJson(range, pushes?.get(range.origin.commit))),
+    ranges: shown.items.map((range) => rangeJson(range, pushes.get(range.origin.commit))),
     truncated: hasMore(page, shown.total) || !blame.complete,
     pagination: paginationOf(query, shown.total),
   };

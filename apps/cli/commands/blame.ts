@@ -28,7 +28,7 @@ interface FilePath extends RepositoryName {
   readonly path: string;
 }
 
-/** Reads all ranges. One page is returned as it came; of several the body is put together, all of them of one commit. */
+/** Reads all ranges at one commit. One page is returned as it came; of several the body is put together. */
 async function everyRange(
   { client }: Session,
   path: FilePath,

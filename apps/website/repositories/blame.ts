@@ -12,6 +12,7 @@ import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
 import { type BlamedFile, blameFile } from '../../../core/use-cases/reading/blame-file.ts';
+import { namesIn } from '../../../core/use-cases/reading/list-tree.ts';
 import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import type { Contents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
@@ -46,7 +47,7 @@ export async function showBlame(asked: PageRequest, place: RefPath): Promise<Sit
   const text = textOf(contents);
   if ('why' in text) return without(text.why);
   // The head of the box has the path up to four times.
-  const headBytes = 4 * placeAddress(repository, 'commits', commit, names).length;
+  const headBytes = BOX_BYTES + 4 * placeAddress(repository, 'commits', commit, names).length;
   const room = roomFor(asked, bytesLeft(frameBytes(asked) + bytesOf(above) + headBytes, LINES_ROOM_BYTES));
   const lines = await linesAsked(asked, { id: contents.id, text: text.text, names, bytesMax: room / 2 });
   if (lines === null) return without('The server is too busy to show this file.');
@@ -120,6 +121,8 @@ function lineFeedsOf(bytes: Uint8Array): number {
 }
 
 const LINE_FEED = 0x0a;
+/** The head of the table, and the links between its parts. */
+const BOX_BYTES = 1_200;
 /** What the lines have at least, on a page of very long names. */
 const LINES_ROOM_BYTES = 8 * 1_024;
 /** Texts are kept rendered by their size, so that they have few sizes. */
@@ -217,23 +220,10 @@ function commitLink({ repository }: PageRequest, { id, message }: CommitRow): Ht
 /** Leads to the file as it was before the commit. */
 function beforeLink({ repository }: PageRequest, { previous }: BlameOrigin): Content {
   if (previous === null) return null;
-  const names = namesOf(previous.path);
+  const names = namesIn(previous.path);
   const address = placeAddress(repository, 'blame', previous.commit, names);
   return html`<a href="${address}">Before<span class="unseen"> this commit</span></a>`;
 }
-
-function namesOf(path: Uint8Array): readonly Uint8Array[] {
-  const names: Uint8Array[] = [];
-  for (let start = 0; start <= path.length; ) {
-    const slash = path.indexOf(SLASH, start);
-    const end = slash === -1 ? path.length : slash;
-    names.push(path.subarray(start, end));
-    start = end + 1;
-  }
-  return names;
-}
-
-const SLASH = 0x2f;
 
 function notFoundNote({ ranges, complete }: Blame, total: number): Content {
   if (complete) return null;

@@ -7,7 +7,7 @@ import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { branchText, findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { errorSummary } from '../layout/forms.ts';
-import { type Html, html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import { commitSearchAsked, commitSearchForm, searchTitle } from './commit-search.ts';
@@ -28,7 +28,7 @@ export async function showDefaultCommits(asked: PageRequest): Promise<SiteAnswer
 export async function showCommits(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
-  const ofPath = names.length === 0 ? null : { path: { names, folder: false }, signal: visit.signal };
+  const ofPath = names.length === 0 ? null : { path: { names, folder: false }, follow: true, signal: visit.signal };
   const searched = commitSearchAsked(visit);
   const isWrong = Object.keys(searched.errors).length > 0;
   const list = isWrong
@@ -43,7 +43,9 @@ export async function showCommits(asked: PageRequest, { ref, names }: RefPath): 
   const content = html`<div class="row">${await refPicker(asked, 'commits', ref, names)}${
     names.length > 0 && breadcrumbs(asked, ref, names)
   }</div>
-<h1 class="unseen">${heading}</h1>${errorSummary(searched.errors)}${commitSearchForm(asked, address, searched)}${days}${
+<h1 class="unseen">${heading}</h1>${errorSummary(searched.errors)}${commitSearchForm(asked, address, searched)}${earlierNote(
+    list,
+  )}${days}${
     isNothing &&
     html`<section class="box empty"><h2>No commit matches</h2><p><a href="${address}">Show all commits</a></p></section>`
   }${
@@ -59,7 +61,17 @@ export async function showCommits(asked: PageRequest, { ref, names }: RefPath): 
 }
 
 /** What is listed where the search cannot be read. */
-const NO_LIST: Omit<CommitList, 'version' | 'ref'> = { commits: [], total: 0, hasMore: false, truncated: false };
+const NO_LIST: Omit<CommitList, 'version' | 'ref'> = {
+  ...{ commits: [], total: 0, hasMore: false },
+  ...{ truncated: false, earlierPaths: [] },
+};
+
+/** Says of which earlier names of the file commits are on the page. */
+function earlierNote({ earlierPaths }: Pick<CommitList, 'earlierPaths'>): Content {
+  if (earlierPaths.length === 0) return null;
+  const names = earlierPaths.map((path, index) => html`${index > 0 && ', '}<code><bdi>${shownName(path)}</bdi></code>`);
+  return html`<p class="note">The file was renamed. Commits of its earlier name are here too: ${names}</p>`;
+}
 
 /** The links between the pages of a list, whose length is not known for a path or a search. */
 function pagerOf(

@@ -49,7 +49,7 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code', ref }, content);
 }
 
-/** The commit that last touched a folder or a file, if that is known: of a folder another one than of the whole branch. */
+/** The commit that last touched a folder or a file, if that is known. */
 export async function lastCommitAt(
   asked: PageRequest,
   tip: ObjectId | null,

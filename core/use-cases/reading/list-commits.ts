@@ -18,7 +18,13 @@ import type { FoundRepository } from '../repositories/repositories.ts';
 import { type CommitTotals, readCommitRows, walkCommits } from './commit-walk.ts';
 import type { ContentsPath } from './entry-at-path.ts';
 import { bytesOf } from './list-tree.ts';
-import { findPathHistory, type KnownPathHistories } from './path-history.ts';
+import {
+  type FollowedHistory,
+  findPathHistory,
+  followPathHistory,
+  type KnownPathHistories,
+  type KnownPathHistory,
+} from './path-history.ts';
 import { closing, openView, openViewWithRows, type RepositoryView, type RowsContext } from './repository-view.ts';
 import {
   answeredName,
@@ -50,6 +56,8 @@ export interface WantedCommits {
 export interface WantedPath {
   /** Null for a text that cannot name anything in a tree. The path need not exist any more. */
   readonly path: ContentsPath | null;
+  /** Whether those of the names count too that the file had before. */
+  readonly follow?: boolean;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
@@ -80,11 +88,13 @@ export interface CommitList {
   readonly hasMore: boolean;
   /** Whether older commits may be missing, because the search for them reached a limit of time or number. */
   readonly truncated: boolean;
+  /** The paths under which commits of this page changed the file, other than the one that was asked for. */
+  readonly earlierPaths: readonly Uint8Array[];
 }
 
 type Refused = { readonly refused: Refusal };
 /** What both ways of answering find. */
-type FoundCommits = Pick<CommitList, 'commits' | 'total' | 'hasMore' | 'truncated'>;
+type FoundCommits = Pick<CommitList, 'commits' | 'total' | 'hasMore' | 'truncated' | 'earlierPaths'>;
 
 /**
  * Refused with `repository-without-commits`, `default-branch-missing`, `ref-not-found`, `path-not-found` if no commit
@@ -132,7 +142,7 @@ async function listFromObjects(
 }
 
 function counted({ items, total }: PageOf<CommitRow>, page: Page): FoundCommits {
-  return { commits: items, total, hasMore: hasMore(page, total), truncated: false };
+  return { commits: items, total, hasMore: hasMore(page, total), truncated: false, earlierPaths: [] };
 }
 
 interface SearchedPage extends Required<Pick<WantedCommits, 'ofPath' | 'search'>> {
@@ -142,7 +152,7 @@ interface SearchedPage extends Required<Pick<WantedCommits, 'ofPath' | 'search'>
 }
 
 async function searchedCommits(
-  { knownPathHistories }: ListCommitsContext,
+  context: ListCommitsContext,
   reader: ObjectReader,
   { repository, tip, ofPath, search, page }: SearchedPage,
 ): Promise<FoundCommits | Refused> {
@@ -156,7 +166,11 @@ async function searchedCommits(
   const signal = (ofPath ?? search)?.signal;
   if (signal === undefined) throw new TypeError('There is nothing to search for');
   const wanted = { tip, filter, wanted: end + 1, signal };
-  const { ids, after } = await findPathHistory(knownPathHistories, repository.id, reader, wanted);
+  const { parts, after } =
+    ofPath?.follow === true
+      ? await followPathHistory(context, repository.id, reader, wanted)
+      : onePart(filter, await findPathHistory(context.knownPathHistories, repository.id, reader, wanted));
+  const ids = parts.flatMap((part) => part.ids);
   // A search that finds nothing says nothing of the path.
   if (ids.length === 0 && after === 'end' && search === null) return refuse({ code: 'path-not-found' });
   return {
@@ -164,10 +178,14 @@ async function searchedCommits(
     total: null,
     hasMore: ids.length > end,
     truncated: after === 'bound' && ids.length <= end,
+    earlierPaths: earlierPathsOn(page, parts),
   };
 }
 
-const NO_COMMITS: FoundCommits = { commits: [], total: null, hasMore: false, truncated: false };
+const NO_COMMITS: FoundCommits = {
+  ...{ commits: [], total: null, hasMore: false },
+  ...{ truncated: false, earlierPaths: [] },
+};
 
 /** Returns null if no commit can be found: git reads a text of several lines as several texts, and none holds NUL. */
 function filterOf(path: ContentsPath | null, search: CommitSearch | null): CommitFilter | null {
@@ -186,4 +204,17 @@ function filterOf(path: ContentsPath | null, search: CommitSearch | null): Commi
 
 function secondsOf(time: Timestamp | null, rounded: (seconds: number) => number): number | null {
   return time === null ? null : rounded(Date.parse(time) / 1_000);
+}
+
+function onePart({ path }: CommitFilter, { ids, after }: KnownPathHistory): FollowedHistory {
+  return { parts: [{ path, ids }], after };
+}
+
+function earlierPathsOn({ offset, limit }: Page, parts: FollowedHistory['parts']): readonly Uint8Array[] {
+  let start = 0;
+  return parts.flatMap(({ path, ids }, index) => {
+    const isShown = start < offset + limit && start + ids.length > offset;
+    start += ids.length;
+    return index > 0 && isShown ? [path] : [];
+  });
 }

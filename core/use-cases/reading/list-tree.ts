@@ -93,6 +93,18 @@ async function commitRows(
   return rows;
 }
 
+/** The names of a path, which `bytesOf` joins again. */
+export function namesIn(path: Uint8Array): readonly Uint8Array[] {
+  const names: Uint8Array[] = [];
+  for (let start = 0; start <= path.length; ) {
+    const slash = path.indexOf(0x2f, start);
+    const end = slash < 0 ? path.length : slash;
+    names.push(path.subarray(start, end));
+    start = end + 1;
+  }
+  return names;
+}
+
 /** The path as git has it: names separated by slashes. */
 export function bytesOf({ names }: Pick<ContentsPath, 'names'>): Uint8Array {
   const length = names.reduce((sum, name) => sum + name.length + 1, -1);

@@ -13,6 +13,8 @@ import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import type { ActivityReader, PushRow } from '../../ports/activity.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
+import { lackOf, READS_ACTIVITY } from '../callers/permission.ts';
+import type { Principal } from '../callers/principal.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
@@ -82,6 +84,15 @@ export async function pushesOfCommits(
     if (row !== undefined) found.set(id, row);
   }
   return found;
+}
+
+/** Does what `pushesOfCommits` does for a caller that may read the activity; any other is told of no push. */
+export async function pushesToldTo(
+  principal: Principal,
+  ...[context, repository, commits, signal]: Parameters<typeof pushesOfCommits>
+): Promise<ReadonlyMap<ObjectId, PushRow>> {
+  if (lackOf(READS_ACTIVITY, principal, '') !== null) return new Map();
+  return pushesOfCommits(context, repository, commits, signal);
 }
 
 /** Returns marks that hold the commits, if any push that the model knows brought them. One request works them out. */

@@ -176,6 +176,20 @@ describe('the history of a repository', () => {
     assert.notEqual(slots.blames.take('b'), null);
   });
 
+  // The attack: ask for who brought the lines of large files, and leave.
+  test('ends a search for who brought lines with its request, and gives its slot to the next one', async () => {
+    const stop = new AbortController();
+    const searches = Array.from({ length: BLAMES_PER_ACCOUNT_MAX + 1 }, () =>
+      Array.fromAsync(reader.history.blame(large, Buffer.from('text'), 100_000, { ...bounded, signal: stop.signal })),
+    );
+    stop.abort(new Error('The client left'));
+    for (const search of await Promise.allSettled(searches)) {
+      assert.match(search.status === 'rejected' ? String(search.reason) : 'found', /The client left/);
+    }
+    const chunks = await Array.fromAsync(reader.history.blame(large, Buffer.from('text'), 100_000, bounded));
+    assert.match(Buffer.concat(chunks).toString(), /^[0-9a-f]{40} \d+ \d+ \d+\n/);
+  });
+
   test('says that git reached its limit of time, which a retry would reach again', async () => {
     const read = async (): Promise<void> => {
       for await (const _chunk of reader.history.diff(small, large, { ...bounded, spanMs: 50 })) {

@@ -43,7 +43,8 @@ function blameOf(ranges: number, pathLength: number): Blame {
   const origins = Array.from({ length: ranges }, () => {
     return { commit: TIP, path: new Uint8Array(pathLength), previous: null };
   });
-  return { ranges: origins.map((origin, index) => ({ start: index + 1, count: 1, origin })), origins, complete: true };
+  const found = origins.map((origin, index) => ({ start: index + 1, count: 1, origin }));
+  return { ranges: found, origins, pathsBytes: ranges * pathLength, complete: true };
 }
 
 describe('What is known of commits', () => {
@@ -142,7 +143,8 @@ describe('What is known of commits', () => {
     ] as const) {
       const { knownBlames } = createKnownAnswers();
       const keys = Array.from({ length: 40 }, (_, n) => String(n).padEnd(keyLength));
-      for (const key of keys) knownBlames.set(key, blameOf(ranges, pathLength));
+      const blame = blameOf(ranges, pathLength);
+      for (const key of keys) knownBlames.set(key, blame);
       const kept = keys.filter((key) => knownBlames.get(key) !== undefined).length;
       const bytes = kept * (ranges * (pathLength + 100) + 2 * keyLength);
       assert.ok(kept > 0 && kept < 40 && bytes <= KNOWN_BLAMES_BYTES_MAX, `${kept} of ${ranges} ranges`);

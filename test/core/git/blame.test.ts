@@ -10,7 +10,7 @@ interface Printed {
   readonly commit: string | undefined;
   readonly first: number;
   readonly count: number;
-  /** As git quotes it. */
+  /** The form in which git quotes it. */
   readonly path?: string;
   /** The commit and the path, as git quotes it. */
   readonly previous?: string;

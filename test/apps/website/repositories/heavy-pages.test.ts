@@ -65,6 +65,7 @@ describe('The pages of a repository of the longest names', () => {
         ...[`/${owner.username}`, home, `${home}/branches`, `${home}/tags`, `${home}/activity`, `${home}/settings`],
         ...[`${home}/tree/main`, `${home}/tree/main/${folder}`, `${home}/tree/${branch}`, `${home}/blob/main/${file}`],
         ...[`${home}/blob/${branch}/${file}`, `${home}/blob/main/README.md`, `${home}/commits/main`],
+        ...[`${home}/blame/main/${file}`, `${home}/blame/${branch}/${file}`, `${home}/blame/main/README.md`],
         ...[`${home}/commits/${branch}/${file}`, `${home}/commit/${await tipOf(home)}`],
         `${home}/compare/${encodeURIComponent(refName(word, 2))}...main`,
         `${home}/files?ref=${branch}`,
@@ -95,7 +96,8 @@ describe('The pages of a repository of the longest names', () => {
     const head = 'commit refs/heads/main\ncommitter A <a@example.org> 1700000000 +0000\ndata 1\nx\n';
     await git(work, ['fast-import', '--quiet', '--force'], `${head}M 100644 inline ${file}\ndata 1\nx\n`);
     await git(work, ['push', '--quiet', gitUrl(strata, owner, 'deep'), 'main']);
-    for (const address of [`tree/main/${folders.join('/')}`, `blob/main/${file}`, `commits/main/${file}`]) {
+    const kinds = ['blob', 'blame', 'commits'].map((kind) => `${kind}/main/${file}`);
+    for (const address of [`tree/main/${folders.join('/')}`, ...kinds]) {
       const { status, bytes, html } = await browser.get(`/${owner.username}/deep/${address}`);
       assert.equal(status, 200);
       assert.ok(bytes.length < PAGE_BYTES_MAX, `${address.slice(0, 10)} has ${bytes.length} bytes`);

@@ -141,6 +141,21 @@ describe('The pages of repositories', () => {
     }
   });
 
+  test('show the history of a file on under the name that it had before', async () => {
+    await git(work, ['symbolic-ref', 'HEAD', 'refs/heads/renamed']);
+    await git(work, ['update-ref', 'HEAD', tip]);
+    await git(work, ['update-index', '--force-remove', 'manual/guide.md']);
+    await commitFile(work, 'manual/<handbook>.md', '# Guide\n\n[home](../README.md) ![logo](logo.png)\n');
+    await git(work, ['push', '--quiet', gitUrl(strata, ada, 'engine'), 'renamed']);
+    await git(work, ['symbolic-ref', 'HEAD', 'refs/heads/main']);
+    await git(work, ['read-tree', 'main']);
+    const history = await page('/ada/engine/commits/renamed/manual/%3Chandbook%3E.md');
+    assert.match(textOf(history), /Write manual\/&#60;handbook&#62;\.md .*Write manual\/guide\.md/);
+    assert.match(history.html, /Commits of its earlier name are here too: <code><bdi>manual\/guide\.md<\/bdi><\/code>/);
+    const before = await page('/ada/engine/commits/main/manual/guide.md');
+    assert.doesNotMatch(before.html, /earlier name/);
+  });
+
   test('name the commit that last touched a folder or a file above it', async () => {
     const commitOf = async (file: string): Promise<string> =>
       (await git(work, ['log', '-1', '--format=%H', 'main', '--', file])).trim();

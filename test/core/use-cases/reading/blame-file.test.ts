@@ -235,7 +235,7 @@ describe('Who brought the lines of a file', () => {
     };
     const blame = (lengths: readonly number[]): Blame => {
       const ranges = lengths.map((length, index) => range(index, length));
-      return { ranges, origins: [], complete: true };
+      return { ranges, origins: [], pathsBytes: 0, complete: true };
     };
     const half = BLAME_PAGE_PATHS_BYTES_MAX / 2;
     const page = accepted(rangesOnPage(blame([1, half, half, 1]), { offset: 1, limit: 2 }));

@@ -9,6 +9,7 @@ import {
   type KnownPathHistory,
   PATH_HISTORY_COMMITS_MAX,
   PATH_HISTORY_SPAN_MS,
+  PATH_RENAMES_MAX,
 } from '../../../../core/use-cases/reading/path-history.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
@@ -176,6 +177,129 @@ describe('The commits of a path', () => {
         name.toString(),
       );
     }
+  });
+
+  test('go on under the names that a file had before, as git log --follow does, and look for each once', async () => {
+    const { git } = reading;
+    const text = (last: string): string => `${Array.from({ length: 30 }, (_, n) => `line ${n}\n`).join('')}${last}\n`;
+    git.commit({ 'lib/first': text('one'), other: '1' }, { branch: 'moved', parents: [], message: 'Begin' });
+    git.commit({ 'lib/first': text('two') }, { branch: 'moved' });
+    git.commit({ 'lib/first': null, 'lib/second': text('three'), other: '2' }, { branch: 'moved' });
+    git.commit({ other: '3' }, { branch: 'moved' });
+    git.commit({ 'lib/second': null, third: text('three') }, { branch: 'moved' });
+    const tip = git.commit({ third: text('four') }, { branch: 'moved' });
+    await reading.push({ 'refs/heads/moved': tip });
+    const expectedIds = git.line(['log', '--follow', '--format=%H', tip, '--', 'third']).split('\n');
+    assert.equal(expectedIds.length, 5);
+    let diffs = 0;
+    const counting = {
+      open: async (committed: Parameters<GitReading['node']['objects']['open']>[0]): Promise<ObjectReader> => {
+        const reader = await reading.node.objects.open(committed);
+        const diff: ObjectReader['history']['diff'] = (...given) => {
+          diffs += 1;
+          return reader.history.diff(...given);
+        };
+        return { ...reader, history: { ...reader.history, diff } };
+      },
+    };
+    const follow = async (path: string, page = PAGE) => {
+      const ofPath = {
+        path: { names: path.split('/').map((name) => Buffer.from(name)), folder: false },
+        follow: true,
+        signal,
+      };
+      return accepted(await list('', { ref: 'moved', ofPath, page }, counting));
+    };
+    const names = (paths: readonly Uint8Array[]): string[] => paths.map((path) => Buffer.from(path).toString());
+    const all = await follow('third');
+    assert.deepEqual(
+      all.commits.map(({ id }) => id),
+      expectedIds,
+    );
+    assert.deepEqual(
+      [names(all.earlierPaths), all.hasMore, all.truncated],
+      [['lib/second', 'lib/first'], false, false],
+    );
+    assert.equal(diffs, 2, 'the commit that has no parent is compared with nothing');
+    const pages = [];
+    for (const offset of [0, 2, 4]) pages.push(await follow('third', { offset, limit: 2 }));
+    assert.deepEqual(
+      pages.map(({ commits, earlierPaths, hasMore }) => [commits.map(({ id }) => id), names(earlierPaths), hasMore]),
+      [
+        [expectedIds.slice(0, 2), [], true],
+        [expectedIds.slice(2, 4), ['lib/second', 'lib/first'], true],
+        [expectedIds.slice(4), ['lib/first'], false],
+      ],
+    );
+    assert.equal(diffs, 2, 'what was found is kept');
+    const folder = await follow('lib');
+    assert.deepEqual([folder.commits.length, folder.earlierPaths, diffs], [4, [], 2]);
+    const nothing = { author: null, text: null, since: null, until: null, signal };
+    const ofPath = { path: { names: [Buffer.from('third')], folder: false }, follow: true, signal };
+    const begun = accepted(await list('', { ref: 'moved', ofPath, search: { ...nothing, text: 'begin' } }, counting));
+    assert.deepEqual(
+      [begun.commits.map(({ id }) => id), names(begun.earlierPaths), begun.truncated, diffs],
+      [expectedIds.slice(-1), ['lib/first'], false, 2],
+      'a search goes on as well',
+    );
+    const own = accepted(await list('third', { ref: 'moved' }));
+    assert.deepEqual([own.commits.length, own.earlierPaths], [2, []]);
+  });
+
+  test('go on under as many earlier names as the limit, and say that there may be more under another one', async () => {
+    const { git } = reading;
+    const text = 'the same text\n'.repeat(20);
+    git.commit({ 'name-0': text }, { branch: 'often', parents: [] });
+    for (let index = 1; index <= PATH_RENAMES_MAX + 1; index += 1) {
+      git.commit({ [`name-${index - 1}`]: null, [`name-${index}`]: text }, { branch: 'often' });
+    }
+    const id = (back: number): ObjectId => objectId(git.line(['rev-parse', `often~${back}`]));
+    await reading.push({ 'refs/heads/often': id(0), 'refs/heads/most': id(1) });
+    const follow = async (ref: string, name: string) => {
+      const ofPath = { path: { names: [Buffer.from(name)], folder: false }, follow: true, signal };
+      return accepted(await list('', { ref, ofPath }));
+    };
+    const most = await follow('most', `name-${PATH_RENAMES_MAX}`);
+    assert.deepEqual([most.commits.length, most.truncated], [PATH_RENAMES_MAX + 1, false]);
+    const more = await follow('often', `name-${PATH_RENAMES_MAX + 1}`);
+    assert.deepEqual([more.commits.length, more.truncated], [PATH_RENAMES_MAX + 1, true]);
+  });
+
+  test('say that older ones may be missing when a rename was not found in time, and look for it again', async () => {
+    const late = {
+      open: async (committed: Parameters<GitReading['node']['objects']['open']>[0]): Promise<ObjectReader> => {
+        const reader = await reading.node.objects.open(committed);
+        const diff: ObjectReader['history']['diff'] = () => {
+          throw new ObjectDatabaseError('reading-too-costly', 'late');
+        };
+        return { ...reader, history: { ...reader.history, diff } };
+      },
+    };
+    known.clear();
+    const ofPath = { path: { names: [Buffer.from('third')], folder: false }, follow: true, signal };
+    const cut = accepted(await list('', { ref: 'moved', ofPath }, late));
+    assert.deepEqual([cut.commits.length, cut.truncated], [2, true]);
+    assert.equal(accepted(await list('', { ref: 'moved', ofPath })).commits.length, 5);
+  });
+
+  // The attack: a file that was renamed again and again, each time in commits that take git seconds.
+  test('are looked for under no further name once the time has passed', async () => {
+    known.clear();
+    const { clock } = reading.node;
+    const ofPath = { path: { names: [Buffer.from('third')], folder: false }, follow: true, signal };
+    const slow = {
+      open: async (committed: Parameters<GitReading['node']['objects']['open']>[0]): Promise<ObjectReader> => {
+        const reader = await reading.node.objects.open(committed);
+        const findCommits: ObjectReader['history']['findCommits'] = (...given) => {
+          clock.advance(PATH_HISTORY_SPAN_MS / 2 + 1);
+          return reader.history.findCommits(...given);
+        };
+        return { ...reader, history: { ...reader.history, findCommits } };
+      },
+    };
+    const { commits, earlierPaths, truncated } = accepted(await list('', { ref: 'moved', ofPath }, slow));
+    assert.deepEqual([commits.length, earlierPaths.length, truncated], [3, 1, true]);
+    known.clear();
   });
 
   test('say that older ones may be missing when the time is up, or there are more than the limit', async () => {
