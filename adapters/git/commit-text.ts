@@ -4,7 +4,6 @@
  * Invariants: git gets ids in full; neither attributes nor configuration of the machine change what it prints. No text
  * takes a slot of those that fetches, pushes and pages use, and git does not wait for whoever reads it slowly.
  */
-import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import { EMPTY_TREE_ID } from '../../core/kernel/ids.ts';
 import type { CommitTextOptions } from '../../core/ports/object-database.ts';
 import {
@@ -13,19 +12,12 @@ import {
   DIFF_RENAME_FILES_MAX,
   HISTORY_READ_MEMORY_BYTES_MAX,
   HISTORY_VARIABLES,
+  type HistoryContext,
 } from './object-history.ts';
-import type { Git, GitCommand, ObjectView, Pacing } from './process/git-commands.ts';
+import { type GitCommand, noInput, type ObjectView, type Pacing } from './process/git-commands.ts';
 
 /** How long git may take for the text of a commit, the time that it waits for its reader included. */
 export const COMMIT_TEXT_SPAN_MS = 60_000;
-/** Texts that a node makes at the same time: in all, and for one account. Internal: further texts wait. */
-const TEXTS_AT_ONCE_MAX = 8;
-const TEXTS_PER_ACCOUNT_MAX = 2;
-
-/** Shared by all readers of a node. */
-export function createCommitTextSlots(): FairSlots {
-  return createFairSlots({ slots: TEXTS_AT_ONCE_MAX, slotsPerKey: TEXTS_PER_ACCOUNT_MAX });
-}
 
 const CHANGES = ['-p', '--binary', '--full-index', '--unified=3', '--find-renames', `-l${DIFF_RENAME_FILES_MAX}`];
 CHANGES.push('--submodule=short', '--src-prefix=a/', '--dst-prefix=b/', ...AS_IT_IS);
@@ -38,7 +30,7 @@ PATCH.push('--no-thread', '--no-cover-letter', '--no-notes', ...CHANGES);
 const LIMITS = { memoryBytesMax: HISTORY_READ_MEMORY_BYTES_MAX, cpuSecondsMax: DIFF_CPU_SECONDS_MAX };
 
 export async function* commitText(
-  { git, slots }: { readonly git: Git; readonly slots: FairSlots },
+  { git, slots: { texts: slots } }: HistoryContext,
   view: ObjectView,
   { commit, parent, form, signal, onMade }: CommitTextOptions,
   pacing: Pacing,
@@ -53,5 +45,3 @@ export async function* commitText(
     onMade?.();
   }
 }
-
-async function* noInput(): AsyncGenerator<Uint8Array> {}

@@ -26,13 +26,11 @@ import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cac
 import { mergeSmallPacks } from './cache/pack-merging.ts';
 import { makePrivateFolder } from './cache/private-folder.ts';
 import { createViewFolders } from './cache/view-folders.ts';
-import { createCommitTextSlots } from './commit-text.ts';
 import { createLayerCounts } from './compacting/count-layers.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
-import { createHistorySlots, createObjectHistory, type HistoryContext } from './object-history.ts';
+import { createObjectHistory, type HistoryContext } from './object-history.ts';
 import { answerKeyStart, createObjectReader, type ReaderContext, repositoryOfAnswer } from './object-reader.ts';
-import { createSearchSlots } from './object-search.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createNewObjects } from './packs/new-objects.ts';
 import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
@@ -44,6 +42,7 @@ import type { ProcessLimits } from './process/helper-process.ts';
 import type { GitLog } from './process/log.ts';
 import { type MemoryGroup, makeMemoryGroup } from './process/memory-group.ts';
 import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
+import { createReadingSlots } from './reading-slots.ts';
 import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-bytes.ts';
 import { createNewContents } from './receiving/new-contents.ts';
 import { createPushMemory, type PushCpu } from './receiving/push-memory.ts';
@@ -209,17 +208,15 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const wholePacks = createWholePacks(git, log);
-    const historySlots = createHistorySlots();
-    const packChecks = packChecksOf(options, { git, slots: historySlots });
+    const slots = createReadingSlots();
+    const packChecks = packChecksOf(options, { git, slots });
     const quarantines: QuarantineContext = { git, cache, memory, wholePacks, ...packChecks, log };
-    const slots = {
-      historySlots,
-      commitTextSlots: createCommitTextSlots(),
+    const shares = {
+      slots,
       largeTrees: createFairSlots({ slots: LARGE_TREES_AT_ONCE_MAX, slotsPerKey: LARGE_TREES_PER_REPOSITORY_MAX }),
       archives: createArchiveContext(git, options.archiveLimits),
-      searchSlots: createSearchSlots(),
     };
-    const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
+    const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...shares };
     return {
       newObjects: createNewObjects(packChecks.hash),
       newContents: createNewContents(cache.incoming, packChecks.incomingBytes),

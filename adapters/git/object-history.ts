@@ -8,14 +8,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { decodeUtf8 } from '../../core/git/utf8.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
-import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import { EMPTY_TREE_ID, type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { HISTORY_READ_CPU_SECONDS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { Bounded, CommitFilter, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
 import { idBatches } from './packs/reachable-sets.ts';
-import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
+import { type Git, type GitCommand, noInput, type ObjectView, type OwnLimits } from './process/git-commands.ts';
 import type { Environment } from './process/git-environment.ts';
+import type { ReadingSlots } from './reading-slots.ts';
 
 /**
  * The memory and the processor time that git may take for a diff. Beyond the memory, as two folders of half a million
@@ -23,64 +23,24 @@ import type { Environment } from './process/git-environment.ts';
  */
 export const DIFF_MEMORY_BYTES_MAX = 128 * MIB;
 export const DIFF_CPU_SECONDS_MAX = 30;
-/** Diffs that a node makes at the same time: in all, and for one account. Internal: further diffs wait. */
-const DIFFS_AT_ONCE_MAX = 4;
-export const DIFFS_PER_ACCOUNT_MAX = 2;
-/**
- * Files of which a node finds at the same time who brought their lines: in all, and for one account. Internal: others
- * wait.
- */
-const BLAMES_AT_ONCE_MAX = 4;
-export const BLAMES_PER_ACCOUNT_MAX = 2;
 /** The memory that git may take for another read for a page: a walk over a million commits takes some 300 MiB. */
 export const HISTORY_READ_MEMORY_BYTES_MAX = 512 * MIB;
 /** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
 export const DIFF_RENAME_FILES_MAX = 400;
 /** How long git may count the commits that one reaches. */
 export const COUNT_SPAN_MS = 10_000;
-/**
- * Git processes that read for pages at the same time, beside diffs: in all, and for one account. Internal: further
- * reads wait.
- */
-const HISTORY_READS_AT_ONCE_MAX = 8;
-const HISTORY_READS_PER_ACCOUNT_MAX = 4;
-/**
- * Concurrent walks of git over commits, for lists of them and for the read models: in all, and for one account.
- * Internal: further walks wait.
- */
-const WALKS_AT_ONCE_MAX = 16;
-const WALKS_PER_ACCOUNT_MAX = 4;
-
-/** Few, apart from those that fetches and pushes share: an account whose fetches hold all of its own still reads. */
-export interface HistorySlots {
-  readonly diffs: FairSlots;
-  readonly blames: FairSlots;
-  readonly walks: FairSlots;
-  readonly others: FairSlots;
-}
-
-/** Shared by all readers of a node. */
-export function createHistorySlots(): HistorySlots {
-  return {
-    diffs: createFairSlots({ slots: DIFFS_AT_ONCE_MAX, slotsPerKey: DIFFS_PER_ACCOUNT_MAX }),
-    blames: createFairSlots({ slots: BLAMES_AT_ONCE_MAX, slotsPerKey: BLAMES_PER_ACCOUNT_MAX }),
-    walks: createFairSlots({ slots: WALKS_AT_ONCE_MAX, slotsPerKey: WALKS_PER_ACCOUNT_MAX }),
-    others: createFairSlots({ slots: HISTORY_READS_AT_ONCE_MAX, slotsPerKey: HISTORY_READS_PER_ACCOUNT_MAX }),
-  };
-}
-
 const DIFF_LIMITS: OwnLimits = { memoryBytesMax: DIFF_MEMORY_BYTES_MAX, cpuSecondsMax: DIFF_CPU_SECONDS_MAX };
 const OTHER_LIMITS: OwnLimits = {
   memoryBytesMax: HISTORY_READ_MEMORY_BYTES_MAX,
   cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,
 };
 
-export const HISTORY_VARIABLES: Environment = {
+export const READING_VARIABLES: Environment = {
   GIT_ATTR_NOSYSTEM: '1',
   // Else git takes the current folder for a working tree, and reads attributes from it.
   GIT_IMPLICIT_WORK_TREE: '0',
-  GIT_LITERAL_PATHSPECS: '1',
 };
+export const HISTORY_VARIABLES: Environment = { ...READING_VARIABLES, GIT_LITERAL_PATHSPECS: '1' };
 
 export const AS_IT_IS = ['--no-color', '--no-ext-diff', '--no-textconv'];
 const DIFF = ['diff-tree', '-r', '-z', '--raw', '-p', '--full-index', '--no-abbrev', '--unified=3', ...AS_IT_IS];
@@ -93,7 +53,7 @@ CHANGES.push('--no-notes', '--no-show-signature', '--no-decorate');
 
 export interface HistoryContext {
   readonly git: Git;
-  readonly slots: HistorySlots;
+  readonly slots: ReadingSlots;
 }
 
 export function createObjectHistory({ git, slots }: HistoryContext, view: ObjectView): ObjectHistory {
@@ -129,7 +89,9 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
     async *blame(tip, path, lines, { signal, spanMs }) {
       const args = [...BLAME, `-L1,${lines}`, tip, '--'];
       const own = { limits: OTHER_LIMITS, slots: slots.blames, lastArgument: argumentOf(path) };
-      yield* inTurns(git.stream({ args, view, variables: HISTORY_VARIABLES, signal, wallMsMax: spanMs, ...own }, inputOf([])));
+      yield* inTurns(
+        git.stream({ args, view, variables: HISTORY_VARIABLES, signal, wallMsMax: spanMs, ...own }, noInput()),
+      );
     },
     async *links(include, exclude, bounded) {
       if (include.length === 0) return;
@@ -156,10 +118,10 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
 }
 
 /** Counts the commits that a tip reaches. Not bound to one request, because several may wait for it. */
-export async function countCommits(git: Git, view: ObjectView, slots: HistorySlots, tip: ObjectId): Promise<number> {
+export async function countCommits(git: Git, view: ObjectView, slots: ReadingSlots, tip: ObjectId): Promise<number> {
   const args = ['rev-list', '--count', '--end-of-options', tip, '--'];
   const own = { variables: HISTORY_VARIABLES, wallMsMax: COUNT_SPAN_MS, limits: OTHER_LIMITS, slots: slots.others };
-  const ended = git.stream({ args, view, ...own }, inputOf([]), ({ killed, code }) => killed === 'no' && code === 0);
+  const ended = git.stream({ args, view, ...own }, noInput(), ({ killed, code }) => killed === 'no' && code === 0);
   return Number(await textOf(ended));
 }
 

@@ -23,8 +23,8 @@ import type { CommitGraphs } from './cache/commit-graphs.ts';
 import type { CacheLease } from './cache/layer-cache.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
 import { commitText } from './commit-text.ts';
-import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
-import { createObjectSearch, type SearchSlots } from './object-search.ts';
+import { countCommits, createObjectHistory } from './object-history.ts';
+import { createObjectSearch } from './object-search.ts';
 import { isAncestor, type ObjectAccess } from './packs/ancestry.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
 import { readCommitSeconds, readInTurn, readTips } from './packs/object-graph.ts';
@@ -34,6 +34,7 @@ import { idsStartingWith } from './packs/pack-index.ts';
 import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { entryOfName, treePage } from './packs/tree-entries.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
+import type { ReadingSlots } from './reading-slots.ts';
 
 /**
  * Blobs up to this size are read whole, in process; git streams larger ones. Internal: both ways give the same bytes.
@@ -50,12 +51,10 @@ export interface ReaderContext {
   readonly reachable: ReachableSets;
   readonly answers: AnswerCache;
   readonly wholePacks: WholePacks;
-  readonly historySlots: HistorySlots;
-  readonly commitTextSlots: FairSlots;
+  readonly slots: ReadingSlots;
   /** The turns of those who read trees that are large. */
   readonly largeTrees: FairSlots;
   readonly archives: ArchiveContext;
-  readonly searchSlots: SearchSlots;
 }
 
 /** Returns what the keys of all answers of a repository begin with. */
@@ -105,16 +104,16 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
     tree: (id, page) => inTree(id, (bytes) => treePage(bytes, page, nextTurn)),
     entry: (id, name) => inTree(id, (bytes) => entryOfName(bytes, name, nextTurn)),
     blob: (id, range) => streamWithLease(() => readBlob(context, access, id, range)),
-    walk: (options) => streamWithLease(() => walk(git, access, context.historySlots.walks, options)),
+    walk: (options) => streamWithLease(() => walk(git, access, context.slots.walks, options)),
     count: (tip) =>
       withLease(() => {
         walked([tip]);
-        return countCommits(git, view, context.historySlots, tip);
+        return countCommits(git, view, context.slots, tip);
       }),
     isAncestor: (ancestor, descendant) =>
       withLease(() => isAncestor(git, access, { before: ancestor, after: descendant })),
-    history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared, walked),
-    search: leasedSearch(createObjectSearch({ git, slots: context.searchSlots }, view), shared),
+    history: leasedHistory(createObjectHistory(context, view), shared, walked),
+    search: leasedSearch(createObjectSearch(context, view), shared),
     reachable: (ids, tips, tipsKey) =>
       withLease(() => reachable(context, access, ids, tips, `${lease.folder.repository} ${tipsKey}`)),
     uploadPack: (options) =>
@@ -134,8 +133,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
       }),
     commitText: (options) =>
       streamWithLease(() => {
-        const texts = { git, slots: context.commitTextSlots };
-        const make: MakeAnswer = (signal, pacing) => commitText(texts, view, { ...options, signal }, pacing);
+        const make: MakeAnswer = (signal, pacing) => commitText(context, view, { ...options, signal }, pacing);
         return context.answers.spool({ account, signal: options.signal, make });
       }),
     archiveReadsRefs: (commitId, signal) => withLease(() => readsRefs(context.archives, view, commitId, signal)),

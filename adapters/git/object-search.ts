@@ -8,13 +8,11 @@
 import { GREP_CONTEXT_LINES } from '../../core/git/grep-lines.ts';
 import { decodeUtf8 } from '../../core/git/utf8.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
-import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import { EMPTY_TREE_ID } from '../../core/kernel/ids.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { ObjectSearch, RegexFault } from '../../core/ports/object-search.ts';
-import { inTurns } from './object-history.ts';
-import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
-import type { Environment } from './process/git-environment.ts';
+import { type HistoryContext, inTurns, READING_VARIABLES } from './object-history.ts';
+import { type GitCommand, noInput, type ObjectView, type OwnLimits } from './process/git-commands.ts';
 import type { ProcessEnd } from './process/process-runner.ts';
 
 /** What git may take for a search of lines: the memory holds a file of some 40 MiB. */
@@ -23,29 +21,6 @@ export const SEARCH_MEMORY_BYTES_MAX = 64 * MIB;
 /** The same for a list of paths: 300,000 take a second. */
 export const FILE_LISTING_CPU_SECONDS_MAX = 10;
 export const FILE_LISTING_MEMORY_BYTES_MAX = 128 * MIB;
-/** Searches that run at the same time: on a node, and for one account. Internal: further ones wait. */
-const SEARCHES_AT_ONCE_MAX = 4;
-export const SEARCHES_PER_ACCOUNT_MAX = 2;
-/**
- * Lists of paths that are made at the same time, each in some 50 MiB of memory: on a node, and for one account.
- * Internal: further ones wait.
- */
-const FILE_LISTINGS_AT_ONCE_MAX = 2;
-const FILE_LISTINGS_PER_ACCOUNT_MAX = 1;
-
-/** Few, apart from those that fetches and pushes share, and from those of other reads for pages. */
-export interface SearchSlots {
-  readonly searches: FairSlots;
-  readonly listings: FairSlots;
-}
-
-/** Shared by all readers of a node. */
-export function createSearchSlots(): SearchSlots {
-  return {
-    searches: createFairSlots({ slots: SEARCHES_AT_ONCE_MAX, slotsPerKey: SEARCHES_PER_ACCOUNT_MAX }),
-    listings: createFairSlots({ slots: FILE_LISTINGS_AT_ONCE_MAX, slotsPerKey: FILE_LISTINGS_PER_ACCOUNT_MAX }),
-  };
-}
 
 const SEARCH_LIMITS: OwnLimits = {
   cpuSecondsMax: SEARCH_CPU_SECONDS_MAX,
@@ -56,35 +31,24 @@ const LISTING_LIMITS: OwnLimits = {
   memoryBytesMax: FILE_LISTING_MEMORY_BYTES_MAX,
 };
 
-const VARIABLES: Environment = {
-  GIT_ATTR_NOSYSTEM: '1',
-  // Else git takes the current folder for a working tree, and reads attributes from it.
-  GIT_IMPLICIT_WORK_TREE: '0',
-};
-
 const LINES = ['grep', '--threads=1', '--no-color', '--full-name', '--line-number', '--column', '--null', '-I'];
 LINES.push(`--context=${GREP_CONTEXT_LINES}`);
 
 /** How much of a file git looks at for NUL: `buffer_is_binary` in its xdiff-interface.c. */
 const BINARY_SEEN_BYTES = 8_000;
 
-export interface SearchContext {
-  readonly git: Git;
-  readonly slots: SearchSlots;
-}
-
-export function createObjectSearch({ git, slots }: SearchContext, view: ObjectView): ObjectSearch {
+export function createObjectSearch({ git, slots }: HistoryContext, view: ObjectView): ObjectSearch {
   return {
     async *files(tree, { sizes }, { signal, spanMs }) {
       const args = ['ls-tree', '-r', '-z', '--full-tree', ...(sizes ? ['-l'] : []), tree];
       const own = { limits: LISTING_LIMITS, slots: slots.listings };
-      const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs, ...own };
+      const command: GitCommand = { args, view, variables: READING_VARIABLES, signal, wallMsMax: spanMs, ...own };
       yield* inTurns(git.stream(command, noInput(), ({ killed, code }) => killed === 'no' && code === 0));
     },
     async *lines(root, { text, isRegex, without }, { signal, spanMs }) {
       const args = [...LINES, kindOf(isRegex), '-e', text, root, ...leftOut(without)];
       const own = { limits: SEARCH_LIMITS, slots: slots.searches };
-      const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs, ...own };
+      const command: GitCommand = { args, view, variables: READING_VARIABLES, signal, wallMsMax: spanMs, ...own };
       const ended: { end: ProcessEnd | null } = { end: null };
       try {
         yield* inTurns(
@@ -111,7 +75,7 @@ export function createObjectSearch({ git, slots }: SearchContext, view: ObjectVi
     async regexFault(regex, { signal, spanMs }) {
       const args = ['grep', '--threads=1', kindOf(true), '-e', regex, EMPTY_TREE_ID];
       const own = { limits: SEARCH_LIMITS, slots: slots.searches };
-      const end = await git.run({ args, view, variables: VARIABLES, signal, wallMsMax: spanMs, ...own });
+      const end = await git.run({ args, view, variables: READING_VARIABLES, signal, wallMsMax: spanMs, ...own });
       return isDone(end) ? null : faultOf(end);
     },
   };
@@ -153,5 +117,3 @@ function faultOf({ killed, signal, stderr }: ProcessEnd): RegexFault {
   const [, reason = UNREADABLE] = /^fatal: .*': ([^']+)$/ms.exec(stderr.trim()) ?? [];
   return { kind: 'invalid', reason };
 }
-
-async function* noInput(): AsyncGenerator<Uint8Array> {}

@@ -7,6 +7,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { MIB } from '../../core/kernel/byte-units.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { countedCache } from '../../core/kernel/shown-caches.ts';
 import { type Answer, type Headers, JSON_TYPE, notModified } from './http/answer.ts';
@@ -103,6 +104,12 @@ export function encodedBody(parts: readonly string[], etag: string): EncodedBody
   for (const part of parts) at += bytes.write(part, at);
   const headers = { etag, 'cache-control': 'private, no-cache', 'content-type': JSON_TYPE, vary: VARYING };
   return { etag, headers, bytes };
+}
+
+/** Encodes JSON of which no revision or id tells whether it changed: another time may find more. */
+export function encodeFound(digest: Pick<Digest, 'sha256'>, json: object, form: string): EncodedBody {
+  const text = JSON.stringify(json);
+  return encodedBody([text], `"${digest.sha256(text).slice(0, 32)}-${form}"`);
 }
 
 /** Answers 200 with the bytes, or 304 if the client has them already. */

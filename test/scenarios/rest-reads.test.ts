@@ -127,7 +127,8 @@ describe('REST reads of a pushed repository', () => {
         binary: false,
       },
     ]);
-    for (const id of [hexsha.slice(0, 6), '0'.repeat(12), '0'.repeat(40)]) assert.equal((await get(`commits/${id}`)).status, 404, id);
+    for (const id of [hexsha.slice(0, 6), '0'.repeat(12), '0'.repeat(40)])
+      assert.equal((await get(`commits/${id}`)).status, 404, id);
     assert.equal((await get(`commits/${hexsha.toUpperCase()}`)).status, 200);
   });
 

@@ -26,15 +26,15 @@ export const ANY_COMMIT: CommitFilter = {
 
 export const NO_SEARCH: ObjectSearch = { files: unused, lines: unused, isBinary: unused, regexFault: unused };
 
-/** The same objects, where every commit seems to change nothing, no line to come from any, and no file to hold one. */
+/** The same objects, where every commit seems to change nothing, so none is found, and where no file holds a line. */
 export function withoutChanges<Objects extends Pick<ObjectDatabase, 'open'>>(database: Objects): Objects {
-  const history = { ...NO_HISTORY, diff: () => noBytes(), blame: () => noBytes() };
+  const history = { ...NO_HISTORY, diff: () => nothing(), blame: () => nothing(), findCommits: () => nothing() };
   const open: Objects['open'] = async (committed) => {
     const reader = await database.open(committed);
-    const search = { ...reader.search, lines: () => noBytes() };
+    const search = { ...reader.search, lines: () => nothing() };
     return { ...reader, history, search };
   };
   return { ...database, open };
 }
 
-async function* noBytes(): AsyncGenerator<Uint8Array> {}
+async function* nothing(): AsyncGenerator<never> {}

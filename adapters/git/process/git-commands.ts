@@ -79,6 +79,9 @@ export interface Git {
   ): AsyncGenerator<Buffer>;
 }
 
+/** The input of a command that reads none. */
+export async function* noInput(): AsyncGenerator<Uint8Array> {}
+
 /** Hands the wish of whoever takes a command's output to the process that makes it. */
 export interface Pacing {
   /** Resolves when the process has a slot among those for slow readers; rejects with ReaderTooSlow if not. */

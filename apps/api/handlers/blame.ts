@@ -5,7 +5,7 @@ import { hasMore } from '../../../core/kernel/page.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
 import { blameFile, rangesOnPage } from '../../../core/use-cases/reading/blame-file.ts';
 import { pushesToldTo } from '../../../core/use-cases/reading/pushes-of-commits.ts';
-import { conditionalAnswer, encodedBody } from '../body-cache.ts';
+import { conditionalAnswer, encodeFound } from '../body-cache.ts';
 import { pathMembers } from '../contents-json.ts';
 import { parseContentsPath } from '../http/contents-path.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
@@ -54,10 +54,7 @@ async function getBlame(
     truncated: hasMore(page, shown.total) || !blame.complete,
     pagination: paginationOf(query, shown.total),
   };
-  // Another time may find more, and more pushes may be known.
-  const text = JSON.stringify(json);
-  const etag = `"${context.digest.sha256(text).slice(0, 32)}-b1"`;
-  return conditionalAnswer(encodedBody([text], etag), request.headers['if-none-match']);
+  return conditionalAnswer(encodeFound(context.digest, json, 'b1'), request.headers['if-none-match']);
 }
 
 function rangeJson({ start, count, origin }: BlameRange, push: PushRow | undefined): Range {

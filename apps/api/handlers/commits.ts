@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { commitRow } from '../../../core/git/history/listed-commit.ts';
 import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
+import { REQUEST_POINTS } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import { withLineEnd } from '../../../core/kernel/text.ts';
 import type { WantedCommit } from '../../../core/use-cases/pushing/decide-commit.ts';
@@ -46,7 +47,7 @@ export const COMMIT_ROUTES: readonly Route[] = [
     tag: 'Code',
     summary: 'List commits',
     description:
-      'The commits that the default branch, or `ref`, reaches; of these those that `path`, `author`, `text`, `since` and `until` ask for, each of which narrows the list. 404 if the repository has no commits. A search ends after 5 seconds or 10,000 commits: the last page has `has_more` then.',
+      'The commits that the default branch, or `ref`, reaches; of these those that `path`, `author`, `text`, `since` and `until` ask for, each of which narrows the list. 404 if the repository has no commits. A search costs more of the rate than a list; it ends after 5 seconds or 10,000 commits: the last page has `has_more` then.',
     method: 'GET',
     path: '/v1/repos/{username}/{name}/commits',
     grant: 'API_COMMITS_READ',
@@ -92,8 +93,10 @@ type Query = z.output<typeof COMMITS_QUERY>;
 type Refused = { readonly refused: Refusal };
 
 async function getCommits(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
-  const { context, repository, request } = call;
-  const made = isSearch(query)
+  const { context, repository, request, principal } = call;
+  const exceeded = isSearch(query) ? context.callers.charge(principal, SEARCH_POINTS) : null;
+  if (exceeded !== null) return rateAnswer(exceeded);
+  const made = isNarrowed(query)
     ? await searchedBody(call, query)
     : await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query, null, null));
   return 'refused' in made ? made : conditionalAnswer(made, request.headers['if-none-match']);
@@ -103,8 +106,15 @@ function keyOf(version: string, { page, limit, ref }: Query): string {
   return `commits ${version} ${page} ${limit} ${ref === undefined ? 'default' : `ref ${ref}`}`;
 }
 
-function isSearch({ path, author, text, since, until }: Query): boolean {
-  return [path, author, text, since, until].some((asked) => asked !== undefined);
+/** What git does for a search costs more than the page of a list, of which the caller has paid. */
+const SEARCH_POINTS = REQUEST_POINTS.costly - REQUEST_POINTS.read;
+
+function isSearch({ author, text, since, until }: Query): boolean {
+  return [author, text, since, until].some((asked) => asked !== undefined);
+}
+
+function isNarrowed(query: Query): boolean {
+  return query.path !== undefined || isSearch(query);
 }
 
 /** Not shared among requests: it ends when its client disconnects. What was walked is kept. */

@@ -4,8 +4,8 @@ import { decodeUtf8, decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { findFiles } from '../../../core/use-cases/reading/find-files.ts';
 import { searchCode } from '../../../core/use-cases/reading/search-code.ts';
 import { encodePath } from '../../front-door/request-target.ts';
+import { conditionalAnswer, encodeFound, encodeJson } from '../body-cache.ts';
 import { pathMembers } from '../contents-json.ts';
-import { ok } from '../http/answer.ts';
 import { parseQueryPath } from '../http/contents-path.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { pageOf, paginationOf } from '../schemas/common.ts';
@@ -24,7 +24,7 @@ export const SEARCH_ROUTES: readonly Route[] = [
     grant: 'API_COMMITS_READ',
     schemas: { params: REPOSITORY_PARAMS, query: FILES_QUERY },
     answers: { 200: FOUND_FILES },
-    problems: [],
+    problems: [304],
     handle: getFiles,
   }),
   repositoryRoute({
@@ -39,7 +39,7 @@ export const SEARCH_ROUTES: readonly Route[] = [
     grant: 'API_COMMITS_READ',
     schemas: { params: REPOSITORY_PARAMS, query: SEARCH_QUERY },
     answers: { 200: CODE_SEARCH },
-    problems: [],
+    problems: [304],
     handle: getMatches,
   }),
 ];
@@ -48,7 +48,7 @@ async function getFiles(
   call: RepositoryCall,
   { query }: { readonly query: z.output<typeof FILES_QUERY> },
 ): Promise<Outcome> {
-  const { context, repository } = call;
+  const { context, repository, request } = call;
   const { ref = null, q: text = '' } = query;
   const found = await findFiles(context, repository, { ref, text, page: pageOf(query), signal: call.signal() });
   if ('refused' in found) return found;
@@ -59,14 +59,14 @@ async function getFiles(
     ...(isText ? {} : { paths_encoded: items.map(({ path }) => encodePath(path)) }),
     pagination: paginationOf(query, total),
   };
-  return ok(json);
+  return conditionalAnswer(encodeJson(json, `"${found.tree}-f1"`), request.headers['if-none-match']);
 }
 
 async function getMatches(
   call: RepositoryCall,
   { query }: { readonly query: z.output<typeof SEARCH_QUERY> },
 ): Promise<Outcome> {
-  const { context, repository, target } = call;
+  const { context, repository, request, target } = call;
   const { ref = null, q: text, regex: isRegex } = query;
   const path = query.path === undefined ? { names: [], folder: true } : parseQueryPath(target, 'path');
   const wanted = { ref, text, isRegex, path, page: pageOf(query), signal: call.signal() };
@@ -81,5 +81,5 @@ async function getMatches(
     searched_files: filesSearched,
     pagination: paginationOf(query, matches.total),
   };
-  return ok(json);
+  return conditionalAnswer(encodeFound(context.digest, json, 's1'), request.headers['if-none-match']);
 }

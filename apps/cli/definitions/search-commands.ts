@@ -1,6 +1,6 @@
 /** `strata search`. */
 import type { CommandDefinition } from './definition.ts';
-import { REPOSITORY } from './repository-arguments.ts';
+import { REF_OPTION, REPOSITORY } from './repository-arguments.ts';
 
 export const SEARCH_COMMANDS: readonly CommandDefinition[] = [
   {
@@ -8,12 +8,7 @@ export const SEARCH_COMMANDS: readonly CommandDefinition[] = [
     summary: 'Search in the files of a repository, without a clone',
     arguments: [REPOSITORY, { name: 'word', description: 'what the lines hold, in exactly this case' }],
     options: [
-      {
-        name: 'ref',
-        kind: 'text',
-        value: 'REF',
-        description: 'a branch, a tag or a commit; by default the default branch',
-      },
+      REF_OPTION,
       { name: 'path', kind: 'text', value: 'PATH', description: 'only this folder or file' },
       { name: 'regex', kind: 'flag', description: 'WORD is an expression of PCRE' },
     ],

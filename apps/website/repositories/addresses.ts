@@ -56,14 +56,16 @@ export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: 
   return shownAddress(repository, `${repositoryAddress(repository)}/${kind}/${parts.join('/')}`);
 }
 
+type Query = Readonly<Record<string, string>>;
+
 /** The address of the page that finds a file of a ref by its path. */
-export function filesAddress(repository: FoundRepository, ref: string): string {
-  return shownAddress(repository, `${repositoryAddress(repository)}/files`, { ref });
+export function filesAddress(repository: FoundRepository, ref: string, more: Query = {}): string {
+  return shownAddress(repository, `${repositoryAddress(repository)}/files`, { ref, ...more });
 }
 
 /** The address of the page that searches in the files of a ref. */
-export function searchAddress(repository: FoundRepository, ref: string): string {
-  return shownAddress(repository, `${repositoryAddress(repository)}/search`, { ref });
+export function searchAddress(repository: FoundRepository, ref: string, more: Query = {}): string {
+  return shownAddress(repository, `${repositoryAddress(repository)}/search`, { ref, ...more });
 }
 
 export function commitAddress(repository: FoundRepository, id: string): string {

@@ -3,7 +3,6 @@ import { decodeUtf8 } from '../../../core/git/utf8.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { ArchiveFormat } from '../../../core/ports/object-database.ts';
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
-import { findRef, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { attachment } from '../../front-door/disposition.ts';
 import { REFUSALS, refusalText } from '../../front-door/texts/refusals.ts';
@@ -41,11 +40,6 @@ export function downloadLinks(
       html` <a href="${archiveAddress(repository, ref, folder, format)}" rel="nofollow" download><span class="unseen">Download ${of} as </span>${format}</a>`,
   );
   return html`<span class="downloads soft">${label}${links}</span>`;
-}
-
-/** Returns a text that names this tag, short where it can be: the name of the file has it. */
-export function tagToDownload(repository: FoundRepository, tag: string): string {
-  return findRef(repository, tag)?.fullName === tagText(tag) ? tag : tagText(tag);
 }
 
 export async function showArchive(asked: PageRequest): Promise<SiteAnswer> {

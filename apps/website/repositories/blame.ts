@@ -19,13 +19,14 @@ import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { bytesLeft, bytesOf } from '../layout/weight.ts';
+import { bytesOf } from '../layout/weight.ts';
 import { languageOf } from '../rendering/language.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
-import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
+import { commitAddress, placeAddress } from './addresses.ts';
+import { roomBeside, roomInSteps, windowPager } from './blob.ts';
 import { contentsAt } from './contents-at.ts';
 import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
-import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
+import { PAGE_WHOLE_BYTES_MAX } from './limits.ts';
 import { numberAsked, type PageRequest, showRefusal } from './page-request.ts';
 import { pusherName } from './pushed-by.ts';
 import { renderedLines, type ShownLines } from './rendered.ts';
@@ -48,7 +49,7 @@ export async function showBlame(asked: PageRequest, place: RefPath): Promise<Sit
   if ('why' in text) return without(text.why);
   // The head of the box has the path up to four times.
   const headBytes = BOX_BYTES + 4 * placeAddress(repository, 'commits', commit, names).length;
-  const room = roomFor(asked, bytesLeft(frameBytes(asked) + bytesOf(above) + headBytes, LINES_ROOM_BYTES));
+  const room = roomFor(asked, roomBeside(frameBytes(asked) + bytesOf(above) + headBytes));
   const lines = await linesAsked(asked, { id: contents.id, text: text.text, names, bytesMax: room / 2 });
   if (lines === null) return without('The server is too busy to show this file.');
   const path = { names, folder: false };
@@ -60,7 +61,7 @@ export async function showBlame(asked: PageRequest, place: RefPath): Promise<Sit
     asked,
     place,
     { commit, facts: counted(lines.total, 'line') },
-    html`${notFoundNote(blamed.blame, lines.total)}${table}${linesPager(asked, { ...lines, to })}`,
+    html`${notFoundNote(blamed.blame, lines.total)}${table}${windowPager({ ...lines, to }, asked)}`,
   )}`;
   return answer(asked, place, content, lines.from);
 }
@@ -68,7 +69,7 @@ export async function showBlame(asked: PageRequest, place: RefPath): Promise<Sit
 function answer(asked: PageRequest, { ref, names }: RefPath, content: Html, from = 1): SiteAnswer {
   const lines = from === 1 ? '' : `, from line ${from}`;
   const title = `Blame of ${pathText(names)} at ${shownName(ref)}${lines}`;
-  return showRepositoryPage(asked, { title, tab: 'Code' }, content);
+  return showRepositoryPage(asked, { title, tab: 'Code', ref }, content);
 }
 
 async function headOf(asked: PageRequest, { ref, names }: RefPath): Promise<Html> {
@@ -123,14 +124,10 @@ function lineFeedsOf(bytes: Uint8Array): number {
 const LINE_FEED = 0x0a;
 /** The head of the table, and the links between its parts. */
 const BOX_BYTES = 1_200;
-/** What the lines have at least, on a page of very long names. */
-const LINES_ROOM_BYTES = 8 * 1_024;
-/** Texts are kept rendered by their size, so that they have few sizes. */
-const ROOM_STEP_BYTES = 4 * 1_024;
 
 function roomFor({ visit }: PageRequest, left: number): number {
   if (visit.url.searchParams.has('all')) return PAGE_WHOLE_BYTES_MAX;
-  return Math.min(PAGE_TEXT_BYTES_MAX, Math.floor(left / ROOM_STEP_BYTES) * ROOM_STEP_BYTES);
+  return roomInSteps(left);
 }
 
 interface LinesJob {
@@ -231,16 +228,4 @@ function notFoundNote({ ranges, complete }: Blame, total: number): Content {
   const known = last === undefined ? 0 : last.start + last.count - 1;
   if (known >= total) return null;
   return html`<p class="note">Who brought the lines from ${known + 1} on was not found: the search for them reached a limit.</p>`;
-}
-
-function linesPager({ visit, repository }: PageRequest, { from, to, total }: LineWindow): Content {
-  if (from === 1 && to === total) return null;
-  const isLong = visit.url.searchParams.has('all');
-  const query = (wanted: Readonly<Record<string, string>>): string =>
-    shownAddress(repository, '', { ...(isLong ? { all: 'yes' } : {}), ...wanted });
-  return html`<nav class="row pager" aria-label="Lines">${
-    from > 1 && html`<a class="button" href="${query({ from: '1' })}">First lines</a>`
-  }<span class="soft">Lines ${from}–${to} of ${total}</span>${
-    to < total && html`<a class="button" rel="next" href="${query({ from: String(to + 1) })}">Next lines</a>`
-  }${!isLong && html`<a class="button quiet end" href="${query({ all: 'yes' })}">Longer pages</a>`}</nav>`;
 }

@@ -80,6 +80,10 @@ export function roomBeside(bytes: number): number {
 /** The texts of a file are kept rendered by their size, so they have few sizes. */
 const ROOM_STEP_BYTES = 4 * 1_024;
 
+export function roomInSteps(left: number): number {
+  return Math.min(PAGE_TEXT_BYTES_MAX, Math.floor(left / ROOM_STEP_BYTES) * ROOM_STEP_BYTES);
+}
+
 interface Place extends RefPath {
   /** How many bytes of the page are left. */
   readonly room: number;
@@ -152,7 +156,7 @@ async function textBox(
   about: { readonly name: string; readonly size: string; readonly room: number },
 ): Promise<Box> {
   const { name, size } = about;
-  const room = Math.min(PAGE_TEXT_BYTES_MAX, Math.floor(about.room / ROOM_STEP_BYTES) * ROOM_STEP_BYTES);
+  const room = roomInSteps(about.room);
   const view = asked.visit.url.searchParams.get('view');
   if (isMarkdown(name) && view !== 'source') {
     const markup = await renderedMarkdown(asked, file);
@@ -210,7 +214,8 @@ function lineNumber(number: number): Html {
   return html`<a id="L${number}" href="#L${number}">${number}</a>`;
 }
 
-function windowPager({ from, to, total }: LineWindow, { visit, repository }: PageRequest): Content {
+/** The way to the other lines of a text that a page does not hold whole. */
+export function windowPager({ from, to, total }: LineWindow, { visit, repository }: PageRequest): Content {
   if (from === 1 && to === total) return null;
   const view = visit.url.searchParams.get('view');
   const isLong = visit.url.searchParams.has('all');

@@ -6,7 +6,7 @@
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { findRefs } from '../../../core/use-cases/reading/find-refs.ts';
 import { listBranchPage } from '../../../core/use-cases/reading/list-branch-page.ts';
-import { branchText, findRef, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { branchText, shortTagText, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { firstWithin, textBytes } from '../layout/weight.ts';
@@ -26,7 +26,7 @@ const SUGGESTED_MAX = 10;
 export async function refOptions(asked: PageRequest, id: string): Promise<Html> {
   const { repository } = asked;
   const { branches, tags } = await refsToPick(asked);
-  const tagTexts = tags.map((name) => (findRef(repository, name)?.fullName === tagText(name) ? name : tagText(name)));
+  const tagTexts = tags.map((name) => shortTagText(repository, name));
   const texts = [...branches.map((name) => branchText(repository, name)), ...tagTexts];
   const short = texts.filter((text) => textBytes(text) <= SPARE_LINK_BYTES_MAX);
   const options = short.map((text) => html`<option value="${text}"></option>`);

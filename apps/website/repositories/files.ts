@@ -5,6 +5,7 @@ import type { ListedFile } from '../../../core/git/file-list.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { LINKED_NAME_BYTES_MAX, PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { findFiles } from '../../../core/use-cases/reading/find-files.ts';
+import { namesIn } from '../../../core/use-cases/reading/list-tree.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { hiddenField } from '../layout/forms.ts';
@@ -25,15 +26,16 @@ export async function showFiles(asked: PageRequest): Promise<SiteAnswer> {
   const ref = refAsked(asked);
   const text = searchAsked(asked);
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
+  const query: Readonly<Record<string, string>> = text === '' ? {} : { q: text };
   const found = await findFiles(context, repository, { ref, text, page: wanted, signal: visit.signal });
-  if ('refused' in found) return showRefusal(asked, found.refused);
+  if ('refused' in found) return showRefusal(asked, found.refused, (id) => filesAddress(repository, id, query));
   const { items, total } = found.files;
   const pattern = text === '' ? null : finding(text, true);
   const { rows, page } = rowsWithin(items, wanted, (file) => rowOf(asked, ref, file, pattern), FOUND_BYTES_MAX);
   const address = filesAddress(repository, ref);
   const list = html`<section class="box" aria-label="Files"><ol class="files">${rows.map(({ row }) => row)}</ol></section>`;
   const count = html`${counted(total, 'file')}${text !== '' && html` with “${shownName(text)}”`} in ${refLink(asked, ref)}`;
-  const more = pager(address, page, total, { query: text === '' ? {} : { q: text } });
+  const more = pager(address, page, total, { query });
   const content = html`<h1>Go to file</h1>${form(asked, ref, text)}<p class="soft" role="status" id="count">${count}</p><div id="found" class="stack">${
     total > 0 ? list : nothingFound(address, text, 'files')
   }${more}</div><p><a href="${searchAddress(repository, ref)}">Search in the files instead</a></p>`;
@@ -66,20 +68,7 @@ function rowOf(asked: PageRequest, ref: string, { path, kind }: ListedFile, patt
 /** No client could ask for the address of a very long path. */
 export function pathLink({ repository }: PageRequest, ref: string, path: Uint8Array, text: Content): Html {
   if (path.length > LINKED_NAME_BYTES_MAX) return html`<span>${text}</span>`;
-  return html`<a href="${placeAddress(repository, 'blob', ref, namesOf(path))}">${text}</a>`;
-}
-
-const SLASH = 0x2f;
-
-/** Returns the names on a path. */
-export function namesOf(path: Uint8Array): readonly Uint8Array[] {
-  const names: Uint8Array[] = [];
-  let start = 0;
-  for (let end = path.indexOf(SLASH); end !== -1; end = path.indexOf(SLASH, start)) {
-    names.push(path.subarray(start, end));
-    start = end + 1;
-  }
-  return [...names, path.subarray(start)];
+  return html`<a href="${placeAddress(repository, 'blob', ref, namesIn(path))}">${text}</a>`;
 }
 
 /** Returns a path as a text, of a long one its end. */

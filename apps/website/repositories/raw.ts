@@ -5,13 +5,13 @@
  * images too, which pages may show nevertheless. No type is guessed from content, and a sandbox policy stands on top.
  * Every byte sent counts against the account's transfer quota.
  */
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { decodeUtf8Lossy, isUtf8Text } from '../../../core/git/utf8.ts';
 import { type RawFile, readFile } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { attachment } from '../../front-door/disposition.ts';
-import { countSent } from '../../front-door/transfer-budget.ts';
 import { type SiteAnswer, showContent } from '../layout/answer.ts';
+import { INERT, meteredStream, refusedTransfer } from './metered-stream.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 
 const IMAGES: Readonly<Record<string, string>> = {
@@ -34,9 +34,8 @@ export function imageType(name: string): string | null {
 
 export async function showRaw(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository } = asked;
-  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
-    return showRefusal(asked, { code: 'transfer-quota-reached' });
-  }
+  const refused = await refusedTransfer(asked);
+  if (refused !== null) return refused;
   const file = await readFile(context, repository, { ref, path: { names, folder: false } });
   if ('refused' in file) return showRefusal(asked, file.refused);
   // The blob of a tag has no name, and gets that of the tag.
@@ -47,11 +46,9 @@ export async function showRaw(asked: PageRequest, { ref, names }: RefPath): Prom
 }
 
 const POLICY = {
-  'x-content-type-options': 'nosniff',
+  ...INERT,
   // Styles of the file's own, as SVG images have them, and nothing else.
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-  'cross-origin-resource-policy': 'same-origin',
-  'cache-control': 'private, no-cache',
 };
 
 async function typeOf({ content }: RawFile, name: string): Promise<Readonly<Record<string, string>>> {
@@ -64,25 +61,6 @@ async function typeOf({ content }: RawFile, name: string): Promise<Readonly<Reco
 }
 
 function bodyOf(asked: PageRequest, { content }: RawFile): Readable {
-  const chunks = content.kind === 'held' ? [content.bytes] : content.chunks(null);
-  const counter = { bytes: 0 };
-  const stream = Readable.from(counted(chunks, counter), { objectMode: false });
-  // 'close' follows a complete, an aborted and a failed stream alike.
-  stream.once('close', () => {
-    if (content.kind === 'streamed') content.close();
-    const { context, repository, visit } = asked;
-    const { address, person } = visit;
-    countSent(context, repository, { principal: person.principal, address, sentBytes: counter.bytes });
-  });
-  return stream;
-}
-
-async function* counted(
-  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  counter: { bytes: number },
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    counter.bytes += chunk.length;
-    yield chunk;
-  }
+  if (content.kind === 'held') return meteredStream(asked, [content.bytes], () => undefined);
+  return meteredStream(asked, content.chunks(null), content.close);
 }

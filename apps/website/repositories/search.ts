@@ -4,7 +4,8 @@ import { decodeUtf8Lossy, encodeUtf8 } from '../../../core/git/utf8.ts';
 import { LINKED_NAME_BYTES_MAX, PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { ContentsPath } from '../../../core/use-cases/reading/entry-at-path.ts';
-import { findRef, idNamed, shortNameOf } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { namesIn } from '../../../core/use-cases/reading/list-tree.ts';
+import { findRef, idNamed, isShortId, shortNameOf } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { type CodeSearch, SEARCH_TEXT_LENGTH_MAX, searchCode } from '../../../core/use-cases/reading/search-code.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { refusalText } from '../../front-door/texts/refusals.ts';
@@ -15,7 +16,7 @@ import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { filesAddress, pathField, placeAddress, repositoryAddress, searchAddress, shownAddress } from './addresses.ts';
 import { momentField } from './as-of.ts';
-import { namesOf, pathLink, refAsked, refLink, shownPath } from './files.ts';
+import { pathLink, refAsked, refLink, shownPath } from './files.ts';
 import { showRepositoryPage } from './frame.ts';
 import { FOUND_BYTES_MAX } from './limits.ts';
 import { finding, marked } from './marked.ts';
@@ -50,7 +51,9 @@ export async function showSearch(asked: PageRequest): Promise<SiteAnswer> {
   });
   if (!('refused' in found)) return show(asked, wanted, page, { results: resultsOf(asked, wanted, found, page) });
   const wrong = wrongField(found.refused);
-  return wrong === null ? showRefusal(asked, found.refused) : show(asked, wanted, page, wrong);
+  return wrong === null
+    ? showRefusal(asked, found.refused, (id) => searchAddress(repository, id, queryOf(wanted)))
+    : show(asked, wanted, page, wrong);
 }
 
 /** Returns what the form says of a refusal that one of its fields caused. */
@@ -67,7 +70,7 @@ function wrongField(refused: Refusal): Outcome | null {
 function pathOf(text: string): ContentsPath {
   const folder = text.endsWith('/');
   const written = folder ? text.slice(0, -1) : text;
-  return written === '' ? { names: [], folder: true } : { names: namesOf(encodeUtf8(written)), folder };
+  return written === '' ? { names: [], folder: true } : { names: namesIn(encodeUtf8(written)), folder };
 }
 
 interface Outcome {
@@ -87,7 +90,7 @@ function show(asked: PageRequest, wanted: Asked, page: ListPage, outcome: Outcom
 function form({ repository }: PageRequest, { ref, text, isRegex, path }: Asked, errors: FieldErrors): Html {
   const named = findRef(repository, ref);
   // A repository without commits has no other page to search, and a tag may lead to a tree, which has no commits.
-  const isThere = named !== null || idNamed(ref) !== null;
+  const isThere = named !== null || idNamed(ref) !== null || isShortId(repository, ref);
   const hasCommits = isThere && (named === null || shortNameOf('branch', named.fullName) !== undefined);
   const commits = hasCommits && html`<a href="${placeAddress(repository, 'commits', ref, [])}">Search commits</a>`;
   const others = html`<span class="end row"><a href="${filesAddress(repository, ref)}">Find a file by its path</a>${commits}</span>`;
@@ -106,10 +109,11 @@ function form({ repository }: PageRequest, { ref, text, isRegex, path }: Asked, 
 
 function resultsOf(
   asked: PageRequest,
-  { ref, text, isRegex, path }: Asked,
+  searched: Asked,
   { matches: { items, total }, isComplete, filesSearched }: CodeSearch,
   wanted: ListPage,
 ): Html {
+  const { ref, text, isRegex } = searched;
   const pattern = isRegex ? null : finding(markInvisible(text), false);
   const { rows, page } = rowsWithin(items, wanted, (match) => fileOf(asked, ref, [match], pattern), FOUND_BYTES_MAX);
   const files = new Map<string, CodeMatch[]>();
@@ -119,7 +123,6 @@ function resultsOf(
     if (ofFile === undefined) files.set(key, [item]);
     else ofFile.push(item);
   }
-  const query = { q: text, ...(isRegex ? { regex: 'yes' } : {}), ...(path === '' ? {} : { path }) };
   return html`<p class="soft" role="status">${counted(total, 'match', 'matches')} in ${counted(
     filesSearched,
     'file',
@@ -130,8 +133,13 @@ function resultsOf(
     searchAddress(asked.repository, ref),
     page,
     total,
-    { query },
+    { query: queryOf(searched) },
   )}`;
+}
+
+/** What the address of a search has beside the ref. */
+function queryOf({ text, isRegex, path }: Asked): Readonly<Record<string, string>> {
+  return { q: text, ...(isRegex ? { regex: 'yes' } : {}), ...(path === '' ? {} : { path }) };
 }
 
 /** The matches of one file. */
@@ -145,7 +153,7 @@ function fileOf(asked: PageRequest, ref: string, matches: readonly CodeMatch[], 
     // Only the lines that match are links, so that few stand between one file and the next.
     const link =
       isLinked && isMatch
-        ? html`<a href="${lineAddress(asked.repository, ref, namesOf(path), number)}">${number}</a>`
+        ? html`<a href="${lineAddress(asked.repository, ref, namesIn(path), number)}">${number}</a>`
         : html`<span class="unlinked">${number}</span>`;
     return html`${link}${isMatch ? marked(shown, pattern) : shown}
 `;

@@ -2,13 +2,13 @@
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/list-tag-page.ts';
-import { tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { shortTagText, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
-import { downloadLinks, tagToDownload } from './archive.ts';
+import { downloadLinks } from './archive.ts';
 import { shellWord } from './empty-home.ts';
 import { showRepositoryPage } from './frame.ts';
 import { deleteLink, newRefButton } from './new-ref.ts';
@@ -64,5 +64,5 @@ function rowOf({ visit, repository }: PageRequest, { name, target, type, annotat
       : html`<a class="id" href="${commitAddress(repository, commit.id)}">${shortId(commit.id)}</a>`;
   return html`<tr><td class="wrap">${link}</td><td class="wide" dir="auto">${
     message !== null && subjectOf(message)
-  }</td><td class="apart">${id}${type !== 'blob' && downloadLinks({ repository }, { ref: tagToDownload(repository, name) })}${deleteLink(repository, tagText(name), name)}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
+  }</td><td class="apart">${id}${type !== 'blob' && downloadLinks({ repository }, { ref: shortTagText(repository, name) })}${deleteLink(repository, tagText(name), name)}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
 }

@@ -13,6 +13,7 @@ import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import { type WorkUnderWay, workOnce } from '../../kernel/work-once.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { readCommitRows } from './commit-walk.ts';
@@ -30,8 +31,7 @@ export const BLAME_PAGE_PATHS_BYTES_MAX = 2 * MIB;
 export interface KnownBlames {
   get(key: string): Blame | undefined;
   set(key: string, blame: Blame): void;
-  /** Each resolves with null if its search failed. */
-  readonly underWay: Map<string, Promise<Blame | null>>;
+  readonly underWay: WorkUnderWay<string, Blame>;
 }
 
 export interface BlameContext extends ObjectsContext {
@@ -116,21 +116,12 @@ async function blameOnce({ knownBlames }: BlameContext, reader: ObjectReader, fi
   const key = `${tip} ${blob} ${nameKey(path)}`;
   const known = knownBlames.get(key);
   if (known !== undefined) return known;
-  for (let other = knownBlames.underWay.get(key); other !== undefined; other = knownBlames.underWay.get(key)) {
-    // It may fail because its own client left: then this request searches.
-    const blame = await other;
-    signal.throwIfAborted();
-    if (blame !== null) return blame;
-  }
-  const search = blameByGit(reader, file).finally(() => knownBlames.underWay.delete(key));
-  const shared = search.then(
-    ({ blame }) => blame,
-    () => null,
-  );
-  knownBlames.underWay.set(key, shared);
-  const { blame, isWhole } = await search;
-  if (isWhole) knownBlames.set(key, blame);
-  return blame;
+  const search = async (): Promise<Blame> => {
+    const { blame, isWhole } = await blameByGit(reader, file);
+    if (isWhole) knownBlames.set(key, blame);
+    return blame;
+  };
+  return workOnce(knownBlames.underWay, key, search, signal);
 }
 
 /** `isWhole` is false if the time was up. */

@@ -8,6 +8,7 @@ import type { CommitRow } from '../../git/commit-row.ts';
 import { listedPage, listedRow } from '../../git/history/listed-commit.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
+import { type WorkUnderWay, workOnce } from '../../kernel/work-once.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 import { readCommits } from '../../ports/read-commits.ts';
 
@@ -18,7 +19,7 @@ import { readCommits } from '../../ports/read-commits.ts';
 export interface CommitTotals {
   get(tip: ObjectId): number | undefined;
   set(tip: ObjectId, total: number): void;
-  readonly underWay: Map<ObjectId, Promise<number>>;
+  readonly underWay: WorkUnderWay<ObjectId, number>;
 }
 
 export async function walkCommits(
@@ -47,14 +48,10 @@ export async function readCommitRows(reader: ObjectReader, ids: readonly ObjectI
 
 /** A history is counted once for all who ask for its pages at one moment. */
 async function countOnce(reader: ObjectReader, tip: ObjectId, totals: CommitTotals): Promise<number> {
-  for (let other = totals.underWay.get(tip); other !== undefined; other = totals.underWay.get(tip)) {
-    // It may fail for a reason of its own repository: then this request counts itself.
-    const counted = await other.catch(() => null);
-    if (counted !== null) return counted;
-  }
-  const counting = reader.count(tip).finally(() => totals.underWay.delete(tip));
-  totals.underWay.set(tip, counting);
-  const total = await counting;
-  totals.set(tip, total);
-  return total;
+  // It may also fail for a reason of its own repository: then another request counts.
+  return workOnce(totals.underWay, tip, async () => {
+    const total = await reader.count(tip);
+    totals.set(tip, total);
+    return total;
+  });
 }

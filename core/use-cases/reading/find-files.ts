@@ -9,6 +9,7 @@ import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import { type WorkUnderWay, workOnce } from '../../kernel/work-once.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
@@ -27,7 +28,7 @@ export interface KnownList {
 export interface KnownFiles {
   get(key: string): KnownList | undefined;
   set(key: string, known: KnownList): void;
-  readonly underWay: Map<string, Promise<unknown>>;
+  readonly underWay: WorkUnderWay<string, KnownList>;
 }
 
 export interface FindFilesContext extends ObjectsContext {
@@ -86,36 +87,35 @@ export async function listFiles(
   signal: AbortSignal,
 ): Promise<FileList | Refused> {
   const key = `${repository} ${tree}`;
-  const { underWay } = knownFiles;
-  for (let other = underWay.get(key); other !== undefined; other = underWay.get(key)) {
-    // It may fail because its own client left: then this request lists them.
-    await other.catch(() => undefined);
-    signal.throwIfAborted();
-  }
-  const known = knownFiles.get(key);
-  if (known !== undefined) return known.list ?? TOO_MANY;
-  const listing = readFiles(reader, tree, signal);
-  underWay.set(key, listing);
-  try {
-    const made = await listing;
-    knownFiles.set(key, made);
-    return made.list ?? TOO_MANY;
-  } catch (error) {
-    // Another time may suffice.
-    if (!isBeyondBounds(error)) throw error;
-    return TOO_MANY;
-  } finally {
-    underWay.delete(key);
-  }
+  const known =
+    knownFiles.get(key) ??
+    (await workOnce(
+      knownFiles.underWay,
+      key,
+      async () => {
+        const made = await readFiles(reader, tree, signal);
+        // Another time may suffice for what took too long.
+        if (made !== TOO_SLOW) knownFiles.set(key, made);
+        return made;
+      },
+      signal,
+    ));
+  return known.list ?? TOO_MANY;
 }
+
+const TOO_SLOW: KnownList = { list: null };
 
 const TOO_MANY: Refused = refuse({ code: 'files-too-many' });
 
 /** A few small trees can name billions of paths. */
 async function readFiles(reader: ObjectReader, tree: ObjectId, signal: AbortSignal): Promise<KnownList> {
   const making = startFileList();
-  for await (const chunk of reader.search.files(tree, { sizes: false }, { signal, spanMs: FILE_LISTING_SPAN_MS })) {
-    if (!making.add(chunk)) return { list: null };
+  try {
+    const chunks = reader.search.files(tree, { sizes: false }, { signal, spanMs: FILE_LISTING_SPAN_MS });
+    for await (const chunk of chunks) if (!making.add(chunk)) return { list: null };
+  } catch (error) {
+    if (!isBeyondBounds(error)) throw error;
+    return TOO_SLOW;
   }
   return { list: making.end() };
 }

@@ -215,6 +215,6 @@ function earlierPathsOn({ offset, limit }: Page, parts: FollowedHistory['parts']
   return parts.flatMap(({ path, ids }, index) => {
     const isShown = start < offset + limit && start + ids.length > offset;
     start += ids.length;
-    return index > 0 && isShown ? [path] : [];
+    return index > 0 && isShown && path !== null ? [path] : [];
   });
 }

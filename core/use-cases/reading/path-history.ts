@@ -67,7 +67,10 @@ export async function findPathHistory(
   return walked;
 }
 
-function keyOf(repository: RepositoryId, { tip, filter: { path, ...filter } }: Pick<PathSearch, 'tip' | 'filter'>): string {
+function keyOf(
+  repository: RepositoryId,
+  { tip, filter: { path, ...filter } }: Pick<PathSearch, 'tip' | 'filter'>,
+): string {
   return `${repository} ${tip} ${JSON.stringify(filter)} ${path === null ? '' : `path ${nameKey(path)}`}`;
 }
 

@@ -117,6 +117,11 @@ export function tagText(tag: string): string {
   return `${FOLDERS.tag}${tag}`;
 }
 
+/** Returns the short name of a tag where it means this tag, else what `tagText` returns. */
+export function shortTagText(repository: RefsOf, tag: string): string {
+  return findRef(repository, tag)?.fullName === tagText(tag) ? tag : tagText(tag);
+}
+
 /** Whether the name of a branch or a tag goes on behind this text with a slash. */
 export function isContinued({ entity }: RefsOf, text: string): boolean {
   const runs = refRuns(entity.state.refs);

@@ -10,22 +10,24 @@ import {
   archive,
   createArchiveContext,
 } from '../../../adapters/git/archive.ts';
-import { COMMIT_TEXT_SPAN_MS, commitText, createCommitTextSlots } from '../../../adapters/git/commit-text.ts';
+import { COMMIT_TEXT_SPAN_MS, commitText } from '../../../adapters/git/commit-text.ts';
 import {
   ARGUMENTS_BYTES_MAX,
   BLAMED_PATH_BYTES_MAX,
-  BLAMES_PER_ACCOUNT_MAX,
   COUNT_SPAN_MS,
   countCommits,
-  createHistorySlots,
   createObjectHistory,
   DIFF_CPU_SECONDS_MAX,
   DIFF_MEMORY_BYTES_MAX,
   DIFF_RENAME_FILES_MAX,
-  DIFFS_PER_ACCOUNT_MAX,
   HISTORY_READ_MEMORY_BYTES_MAX,
 } from '../../../adapters/git/object-history.ts';
 import { createPacing, type GitCommand } from '../../../adapters/git/process/git-commands.ts';
+import {
+  BLAMES_PER_ACCOUNT_MAX,
+  createReadingSlots,
+  DIFFS_PER_ACCOUNT_MAX,
+} from '../../../adapters/git/reading-slots.ts';
 import { createBlameParser } from '../../../core/git/blame.ts';
 import { createDiffParser } from '../../../core/git/diff/diff-parser.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
@@ -126,7 +128,7 @@ describe('the history of a repository', () => {
         yield Buffer.alloc(0);
       },
     } as never;
-    const [view, slots] = [{ key: 'a' } as never, createHistorySlots()];
+    const [view, slots] = [{ key: 'a' } as never, createReadingSlots()];
     const history = createObjectHistory({ git, slots }, view);
     await Array.fromAsync(history.diff(small, large, bounded));
     await history.commitsBetween(small, large, { offset: 0, limit: 1 }, bounded);
@@ -140,7 +142,7 @@ describe('the history of a repository', () => {
       }),
     );
     const text = { commit: large, parent: small, form: 'patch', signal } as const;
-    await Array.fromAsync(commitText({ git, slots: createCommitTextSlots() }, view, text, createPacing()));
+    await Array.fromAsync(commitText({ git, slots }, view, text, createPacing()));
     const others = {
       memoryBytesMax: HISTORY_READ_MEMORY_BYTES_MAX,
       cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,
@@ -166,7 +168,7 @@ describe('the history of a repository', () => {
         yield Buffer.alloc(0);
       },
     } as never;
-    const slots = createHistorySlots();
+    const slots = createReadingSlots();
     const history = createObjectHistory({ git, slots }, { key: 'a' } as never);
     await Array.fromAsync(history.blame(large, Buffer.from('text'), 10, bounded));
     assert.deepEqual(taken, [slots.blames]);

@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import {
   createObjectSearch,
-  createSearchSlots,
   FILE_LISTING_CPU_SECONDS_MAX,
   FILE_LISTING_MEMORY_BYTES_MAX,
   SEARCH_CPU_SECONDS_MAX,
   SEARCH_MEMORY_BYTES_MAX,
-  SEARCHES_PER_ACCOUNT_MAX,
 } from '../../../adapters/git/object-search.ts';
 import type { GitCommand } from '../../../adapters/git/process/git-commands.ts';
+import { createReadingSlots, SEARCHES_PER_ACCOUNT_MAX } from '../../../adapters/git/reading-slots.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
 import { temporaryFolder, testRepository } from '../../support/git.ts';
@@ -58,7 +57,7 @@ describe('a search of a repository', () => {
         return { killed: 'no', code: 1 };
       },
     } as never;
-    const search = createObjectSearch({ git, slots: createSearchSlots() }, { key: 'a' } as never);
+    const search = createObjectSearch({ git, slots: createReadingSlots() }, { key: 'a' } as never);
     await Array.fromAsync(search.files(tree, { sizes: false }, bounded));
     await Array.fromAsync(search.lines(tree, wanted('foo'), bounded));
     await search.isBinary(tree, bounded);

@@ -36,7 +36,8 @@ describe('Over REST', () => {
   const pointsOf = async (path: string): Promise<number> => {
     const left = async (target: string) => Number((await get(target)).headers['x-ratelimit-remaining']);
     const before = await left('branches');
-    return before - (await left(path));
+    await get(path);
+    return before - (await left('branches')) - REQUEST_POINTS.read;
   };
 
   test('files are found by a part of their path, in pages that hold each of them once', async () => {
@@ -121,10 +122,26 @@ describe('Over REST', () => {
     assert.equal((await get('commits?author=&text=')).statusCode, 200, 'an empty text finds all');
   });
 
-  test('finding files costs what a read does, and searching in them what other costly requests do', async () => {
-    assert.deepEqual(
-      [await pointsOf('files?q=main'), await pointsOf('search?q=main')],
-      [REQUEST_POINTS.read, REQUEST_POINTS.costly],
-    );
+  test('finding files costs what a read does, and searching in them or for commits what other costly requests do', async () => {
+    const { read, costly } = REQUEST_POINTS;
+    for (const [path, points] of [
+      ['files?q=main', read],
+      ['commits?path=README', read],
+      ['search?q=main', costly],
+      ['commits?text=main', costly],
+      ['commits?path=README&since=2026-01-01T00:00:00Z', costly],
+    ] as const) {
+      assert.equal(await pointsOf(path), points, path);
+    }
+  });
+
+  test('an unchanged answer is 304', async () => {
+    for (const path of ['files?q=main', 'search?q=nothing']) {
+      const { etag } = (await get(path)).headers;
+      const again = await fixture.request('GET', `/v1/repos/ada/files/${path}`, token, {
+        headers: { 'if-none-match': String(etag) },
+      });
+      assert.equal(again.statusCode, 304, path);
+    }
   });
 });
