@@ -78,16 +78,12 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
   const walked = (tips: readonly ObjectId[]) => {
     context.graphs.walked(lease.folder, tips, countObjects(lease), extendLease);
   };
-  const commit = async (id: ObjectId) => {
-    const object = await source.read(id);
-    const read = object?.type === 'commit' ? parseCommit(id, object.bytes) : null;
-    if (read !== null && read.parents.length > COMMIT_PARENTS_MAX) {
-      throw new ObjectDatabaseError('object-too-large', parentsFault(id));
-    }
-    return read;
-  };
+  const commit = (id: ObjectId) => readCommit(source, id);
   const inTree = <Result>(id: ObjectId, search: (bytes: Buffer) => Promise<Result>) =>
     withLease(() => searchTree(context, access, id, search));
+  /** What git makes waits on disk for a slow reader, and its process ends. */
+  const spooled = (signal: AbortSignal, make: MakeAnswer) =>
+    streamWithLease(() => context.answers.spool({ account, signal, make }));
 
   return {
     lookup: (ids) => withLease(() => readInTurn(ids, (id) => source.info(id))),
@@ -132,18 +128,21 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
         else yield* context.answers.follow({ key: answerKeyStart(lease.folder.repository) + answerKey, ...wanted });
       }),
     commitText: (options) =>
-      streamWithLease(() => {
-        const make: MakeAnswer = (signal, pacing) => commitText(context, view, { ...options, signal }, pacing);
-        return context.answers.spool({ account, signal: options.signal, make });
-      }),
+      spooled(options.signal, (signal, pacing) => commitText(context, view, { ...options, signal }, pacing)),
     archiveReadsRefs: (commitId, signal) => withLease(() => readsRefs(context.archives, view, commitId, signal)),
     archive: (options) =>
-      streamWithLease(() => {
-        const make: MakeAnswer = (signal) => archive(context, lease.folder, account, { ...options, signal });
-        return context.answers.spool({ account, signal: options.signal, make });
-      }),
+      spooled(options.signal, (signal) => archive(context, lease.folder, account, { ...options, signal })),
     close,
   };
+}
+
+async function readCommit(source: ObjectAccess['source'], id: ObjectId) {
+  const object = await source.read(id);
+  const read = object?.type === 'commit' ? parseCommit(id, object.bytes) : null;
+  if (read !== null && read.parents.length > COMMIT_PARENTS_MAX) {
+    throw new ObjectDatabaseError('object-too-large', parentsFault(id));
+  }
+  return read;
 }
 
 /** One pack after the other, since each search may read files; an object may lie in several. */

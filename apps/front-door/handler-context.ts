@@ -81,7 +81,7 @@ export interface ReadingContext extends KnownAnswers {
   readonly readModels: ReadModels;
   readonly usage: UsageReader;
   readonly archives: ArchiveLane;
-  /** For making listings of thousands of items, and commits of large trees, by account. */
+  /** For listings of thousands of items, searches in long lists of paths, and commits of large trees, by account. */
   readonly largeListings: FairSlots;
 }
 

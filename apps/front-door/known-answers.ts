@@ -29,7 +29,7 @@ import type { KnownSearch, KnownSearches } from '../../core/use-cases/reading/se
 export const KNOWN_FOLDERS_BYTES_MAX = 16 * MIB;
 export const KNOWN_PATHS_BYTES_MAX = 16 * MIB;
 export const KNOWN_APART_MAX = 20_000;
-export const KNOWN_COMMIT_SECONDS_MAX = 100_000;
+export const KNOWN_COMMIT_DATES_MAX = 100_000;
 export const KNOWN_COMPARISONS_COMMITS_MAX = 100_000;
 /** The memory for diffs: a large one is of some megabytes. Internal: what is not kept is made again. */
 export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
@@ -38,8 +38,11 @@ export const KNOWN_BLAMES_BYTES_MAX = 32 * MIB;
 /** The memory for which push brought which commit. Internal: what is not kept is read again. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
 
-/** The memory for the paths of trees, and for what searches found. Internal: what is not kept is read again. */
-export const KNOWN_FILES_BYTES_MAX = 64 * MIB;
+/**
+ * The memory for the paths of trees, of which the longest list fits, and for what searches found. Internal: what is not
+ * kept is read again.
+ */
+export const KNOWN_FILES_BYTES_MAX = 80 * MIB;
 export const KNOWN_SEARCHES_BYTES_MAX = 16 * MIB;
 
 export interface KnownAnswers {
@@ -63,23 +66,13 @@ const EMPTY_BYTES = 16_384;
 const COMMIT_TOTALS_MAX = 10_000;
 
 export function createKnownAnswers(): KnownAnswers {
+  return { ...knownOfCommits(), ...knownOfFiles() };
+}
+
+type OfFiles = 'knownFolders' | 'knownPathHistories' | 'knownFiles' | 'knownSearches' | 'knownBlames';
+
+function knownOfCommits(): Omit<KnownAnswers, OfFiles> {
   const totals = countedCache('commit_totals', 'entries', new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX }));
-  const folders = countedCache(
-    'known_folders',
-    'memory',
-    new LRUCache<string, KnownFolder>({
-      maxSize: KNOWN_FOLDERS_BYTES_MAX,
-      sizeCalculation: folderBytes,
-    }),
-  );
-  const histories = countedCache(
-    'known_paths',
-    'memory',
-    new LRUCache<string, KnownPathHistory>({
-      maxSize: KNOWN_PATHS_BYTES_MAX,
-      sizeCalculation: ({ ids, before }, key) => textBytes(key) + ids.length * ID_BYTES + (before?.path.length ?? 0),
-    }),
-  );
   const pushes = countedCache(
     'known_pushes',
     'memory',
@@ -96,7 +89,7 @@ export function createKnownAnswers(): KnownAnswers {
   const seconds = countedCache(
     'known_commit_seconds',
     'entries',
-    new LRUCache<ObjectId, number>({ max: KNOWN_COMMIT_SECONDS_MAX }),
+    new LRUCache<ObjectId, number>({ max: KNOWN_COMMIT_DATES_MAX }),
   );
   const comparisons = countedCache(
     'known_comparisons',
@@ -110,6 +103,33 @@ export function createKnownAnswers(): KnownAnswers {
     'known_diffs',
     'memory',
     new LRUCache<string, Diff>({ maxSize: KNOWN_DIFFS_BYTES_MAX, sizeCalculation: bytesOf }),
+  );
+  return {
+    commitTotals: { ...shown(totals), underWay: new Map() },
+    knownPushes: { ...shown(pushes), underWay: new Map() },
+    knownAheadBehind: shown(aheadBehind),
+    knownCommitSeconds: shown(seconds),
+    knownComparisons: shown(comparisons),
+    knownDiffs: shown(diffs),
+  };
+}
+
+function knownOfFiles(): Pick<KnownAnswers, OfFiles> {
+  const folders = countedCache(
+    'known_folders',
+    'memory',
+    new LRUCache<string, KnownFolder>({
+      maxSize: KNOWN_FOLDERS_BYTES_MAX,
+      sizeCalculation: folderBytes,
+    }),
+  );
+  const histories = countedCache(
+    'known_paths',
+    'memory',
+    new LRUCache<string, KnownPathHistory>({
+      maxSize: KNOWN_PATHS_BYTES_MAX,
+      sizeCalculation: ({ ids, before }, key) => textBytes(key) + ids.length * ID_BYTES + (before?.path.length ?? 0),
+    }),
   );
   const files = countedCache(
     'known_files',
@@ -133,34 +153,22 @@ export function createKnownAnswers(): KnownAnswers {
     }),
   );
   return {
-    commitTotals: {
-      get: (tip) => totals.get(tip),
-      set: (tip, total) => totals.set(tip, total),
-      underWay: new Map(),
-    },
-    knownFolders: { get: (key) => folders.get(key), set: (key, folder) => folders.set(key, folder) },
-    knownPathHistories: { get: (key) => histories.get(key), set: (key, history) => histories.set(key, history) },
-    knownPushes: {
-      get: (repository) => pushes.get(repository),
-      set: (repository, pushed) => pushes.set(repository, pushed),
-      underWay: new Map(),
-    },
-    knownComparisons: { get: (key) => comparisons.get(key), set: (key, found) => comparisons.set(key, found) },
-    knownDiffs: { get: (key) => diffs.get(key), set: (key, diff) => diffs.set(key, diff) },
-    knownCommitSeconds: { get: (commit) => seconds.get(commit), set: (commit, at) => seconds.set(commit, at) },
-    knownFiles: {
-      get: (key) => files.get(key),
-      set: (key, known) => files.set(key, known),
-      underWay: new Map(),
-    },
-    knownSearches: { get: (key) => searches.get(key), set: (key, found) => searches.set(key, found) },
-    knownBlames: {
-      get: (key) => blames.get(key),
-      set: (key, blame) => blames.set(key, blame),
-      underWay: new Map(),
-    },
-    knownAheadBehind: { get: (key) => aheadBehind.get(key), set: (key, counts) => aheadBehind.set(key, counts) },
+    knownFolders: shown(folders),
+    knownPathHistories: shown(histories),
+    knownFiles: { ...shown(files), underWay: new Map() },
+    knownSearches: shown(searches),
+    knownBlames: { ...shown(blames), underWay: new Map() },
   };
+}
+
+/** What use cases see of a cache. */
+function shown<Key, Value>(cache: Cache<Key, Value>): Pick<Cache<Key, Value>, 'get' | 'set'> {
+  return { get: (key) => cache.get(key), set: (key, value) => cache.set(key, value) };
+}
+
+interface Cache<Key, Value> {
+  get(key: Key): Value | undefined;
+  set(key: Key, value: Value): void;
 }
 
 /** What an id takes, in a list or as a commit of an entry, and what an entry takes beside its name and its commit. */

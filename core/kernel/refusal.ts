@@ -136,7 +136,7 @@ export type Refusal =
       readonly branches: readonly string[];
       readonly others: number;
     }
-  /** Of a comparison it says which of the two is not there. */
+  /** The refusal of a comparison says which of the two is not there. */
   | { readonly code: 'ref-not-found'; readonly side?: ComparedSide }
   /** Several commits begin with these hex digits; names the first of them, and says whether there may be others. */
   | {
@@ -169,8 +169,8 @@ export type Refusal =
   | { readonly code: 'file-too-large' }
   /** The names of the entries of one page are too long together. */
   | { readonly code: 'folder-names-too-long' }
-  /** The paths of the ranges of one page are too long together. */
-  | { readonly code: 'blame-paths-too-long' }
+  /** The paths on one page of files, matches or lines are too long together. */
+  | { readonly code: 'page-paths-too-long' }
   /** The account has as many archives under way as it may. */
   | { readonly code: 'too-many-archives'; readonly waitSeconds: number }
   /** Other accounts use all turns of this node. */

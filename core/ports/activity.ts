@@ -86,7 +86,7 @@ export interface ActivityReader {
    * what each of them changed.
    */
   pushActivity(repository: RepositoryId, wanted: WantedPushes): Promise<readonly PushActivity[]>;
-  /** Returns so many changes from a number on, newest first; fewer where there are not as many. */
+  /** Returns `count` changes from the number `first` on, newest first; fewer where there are not as many. */
   changes(repository: RepositoryId, first: number, count: number): Promise<readonly ActivityRow[]>;
   /** Returns the pushes of a repository at these revisions of its stream, in no particular order. */
   pushes(repository: RepositoryId, revisions: readonly number[]): Promise<readonly PushRow[]>;

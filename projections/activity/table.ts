@@ -7,8 +7,8 @@
 import type { ProjectionTable } from '../runner/projection.ts';
 
 /**
- * `first_change` is the number of the first of its `changes`; `counts` is a JSON list of `[kind, thing, count]`, so that
- * a page of pushes reads none of the changes but those that it shows.
+ * `first_change` is the number of the first of its `changes`; `counts` is a JSON list of `[kind, thing, count]`, so
+ * that a page of pushes reads none of the changes but those that it shows.
  */
 const pushes: ProjectionTable = {
   name: 'activity_pushes',

@@ -208,7 +208,7 @@ async function pagesOfProject(folder: string, branch: string): Promise<Omit<Page
     { name: 'search', target: `/search?${new URLSearchParams({ ref: branch, q: 'function' })}` },
     { name: `blame of ${source}`, target: `/blame/${branch}/${source}` },
     { name: 'commit', target: `/commit/${tip}`, isDiff: true },
-    { name: 'comparison', target: `/compare?${new URLSearchParams({ base: compared, head: branch })}`, isDiff: true },
+    { name: 'comparison', target: `/compare/${compared}...${branch}`, isDiff: true },
   ];
   const all = [...Object.entries({ ...named, ...more }).map(([name, target]) => ({ name, target })), ...places];
   const pages = all.map((page) => ({ ...page, target: `/bench/project${page.target}` }));

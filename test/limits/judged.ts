@@ -646,7 +646,7 @@ export const LIMIT_TESTS: LimitTests = {
   },
   'test/core/use-cases/reading/blame-file.test.ts': {
     'says that it is not whole when the time is up, and is looked for again': 'BLAME_SPAN_MS',
-    'comes in pages, whose paths have at most a number of bytes': 'BLAME_PAGE_PATHS_BYTES_MAX',
+    'comes in pages, whose paths have at most a number of bytes': 'PAGE_PATHS_BYTES_MAX',
   },
   'test/core/use-cases/reading/list-tree.test.ts': {
     'says that a commit is not known when the time is up, and does not walk again for it': 'LAST_COMMITS_SPAN_MS',

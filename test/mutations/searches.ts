@@ -6,10 +6,7 @@ const LINES = { file: 'core/git/grep-lines.ts', test: 'test/core/git/grep-lines.
 const GIT = { file: 'adapters/git/object-search.ts', test: 'test/adapters/git/object-search.test.ts' };
 const CODE = 'test/core/use-cases/reading/search-code.test.ts';
 const SEARCH = { file: 'core/use-cases/reading/search-code.ts', test: CODE };
-const FILES = {
-  file: 'core/use-cases/reading/find-files.ts',
-  test: 'test/core/use-cases/reading/find-files.test.ts',
-};
+const FILES = 'test/core/use-cases/reading/find-files.test.ts';
 const OVER_REST = 'test/apps/api/search.test.ts';
 
 const BOUNDS = { ...LIST, red: 'ends beyond its bounds of paths and bytes' };
@@ -97,9 +94,10 @@ export const SEARCH_MUTATIONS: readonly Mutation[] = [
   },
   {
     without: 'one listing for all who wait for it',
-    text: 'await other.catch(() => undefined);',
-    by: 'break;',
-    ...FILES,
+    file: 'core/kernel/work-once.ts',
+    text: 'if (found !== null) return found.result;',
+    by: '',
+    test: FILES,
     red: 'are listed once for all who ask for them at the same time',
   },
   {
@@ -115,6 +113,14 @@ export const SEARCH_MUTATIONS: readonly Mutation[] = [
     file: 'apps/api/handlers/search.ts',
     text: '    costly: true,\n',
     by: '',
+    test: OVER_REST,
+    red: 'finding files costs what a read does',
+  },
+  {
+    without: 'the price of a search of commits',
+    file: 'apps/api/handlers/commits.ts',
+    text: 'isSearch(query) ? context.callers.charge(principal, SEARCH_POINTS) : null',
+    by: 'null',
     test: OVER_REST,
     red: 'finding files costs what a read does',
   },

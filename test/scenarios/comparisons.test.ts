@@ -136,7 +136,7 @@ describe('REST', () => {
       assert.deepEqual(await compared('feature/one...'), await compared('feature/one...main'));
     });
 
-    test('and refuses what is none, or names no commit', async () => {
+    test('and refuses what is not one, or names no commit', async () => {
       for (const [place, status, detail] of [
         ['main...nowhere', 404, 'Ref not found: head'],
         ['nowhere...main', 404, 'Ref not found: base'],

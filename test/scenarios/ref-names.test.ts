@@ -83,6 +83,9 @@ describe('A text that names a ref', () => {
   };
   const commitLinked = (html: string | null): string | null => /\/commit\/([0-9a-f]{40})/.exec(html ?? '')?.[1] ?? null;
 
+  const firstLine = (html: string | null): string | null =>
+    html === null ? null : idOf((/<a id="L1"[^>]*>1<\/a>([A-D])/.exec(html)?.[1] ?? '') as Letter);
+
   /** Each returns the commit that a text leads to. */
   const TEXT_SURFACES: Readonly<Record<string, Read>> = {
     contents: async (name, text) => {
@@ -113,6 +116,21 @@ describe('A text that names a ref', () => {
       const { status, body } = await rest(`/v1/repos/ada/${name}/commits?path=docs&ref=${encodeURIComponent(text)}`);
       return status === 200 ? ((body as { commits: { hexsha: string }[] }).commits[0]?.hexsha ?? null) : null;
     },
+    blame: async (name, text) => {
+      const { status, body } = await rest(`/v1/repos/ada/${name}/blame/which.txt?ref=${encodeURIComponent(text)}`);
+      return status === 200 ? (body as { commit: string }).commit : null;
+    },
+    search: async (name, text) => {
+      const query = new URLSearchParams({ q: '](docs', ref: text });
+      const { status, body } = await rest(`/v1/repos/ada/${name}/search?${query}`);
+      const { matches } = (body ?? {}) as { matches: { text: string }[] };
+      return status === 200 ? idOf((matches[0]?.text.slice(1, 2) ?? '') as Letter) : null;
+    },
+    comparison: async (name, text) => {
+      if (text === '') return meaningless;
+      const { status, body } = await rest(`/v1/repos/ada/${name}/compare/${encodeURIComponent(`${text}...${text}`)}`);
+      return status === 200 ? (body as { merge_base: string }).merge_base : null;
+    },
     archive: async (name, text) => {
       if (text === '') return meaningless;
       const { status, headers } = await rest(`/v1/repos/ada/${name}/archive/${encodeURIComponent(text)}.tar.gz`);
@@ -134,10 +152,10 @@ describe('A text that names a ref', () => {
   > = {
     tree: async (name, address, query) =>
       commitLinked(await page(`/ada/${name}/tree/${encoded(address)}/docs${query}`)),
-    blob: async (name, address, query) => {
-      const html = await page(`/ada/${name}/blob/${encoded(address)}/docs/which.txt${query}`);
-      return html === null ? null : idOf((/<a id="L1"[^>]*>1<\/a>([A-D])/.exec(html)?.[1] ?? '') as Letter);
-    },
+    blob: async (name, address, query) =>
+      firstLine(await page(`/ada/${name}/blob/${encoded(address)}/docs/which.txt${query}`)),
+    blame: async (name, address, query) =>
+      firstLine(await page(`/ada/${name}/blame/${encoded(address)}/docs/which.txt${query}`)),
     raw: async (name, address, query) => {
       const shown = await browser.get(`/ada/${name}/raw/${encoded(address)}/docs/which.txt${query}`);
       return shown.status === 200 ? idOf(shown.bytes.toString() as Letter) : null;

@@ -7,9 +7,7 @@
 import type { z } from 'zod';
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
 import { attachment } from '../../front-door/disposition.ts';
-import { ARCHIVE_PACE } from '../../front-door/reader-pace.ts';
-import { countSent } from '../../front-door/transfer-budget.ts';
-import { answerWith } from '../representation.ts';
+import { metered } from '../metered.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { ARCHIVE_PARAMS } from '../schemas/archives.ts';
 
@@ -34,37 +32,28 @@ export const ARCHIVE_ROUTES: readonly Route[] = [
   }),
 ];
 
-async function getArchive(
+function getArchive(
   call: RepositoryCall,
   { params }: { readonly params: z.output<typeof ARCHIVE_PARAMS> },
 ): Promise<Outcome> {
-  const { context, repository, request, principal } = call;
-  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
-    return { refused: { code: 'transfer-quota-reached' } };
-  }
+  const { context, repository, principal } = call;
   const { ref, format } = params.archive;
-  const archive = await readArchive(context, repository, {
-    account: principal.account,
-    ref,
-    format,
-    signal: call.signal(),
-  });
-  if ('refused' in archive) return archive;
-  const named = [`${archive.name}.${format}`, ...(archive.refsKey === null ? [] : [archive.refsKey])].join('\n');
-  // Weak: another version of git may compress the same files to other bytes.
-  const etag = `W/"${archive.tip}-${context.digest.sha256(named).slice(0, 16)}"`;
-  const headers = {
-    etag,
-    'cache-control': 'private, no-cache',
-    // Generators of clients know this type of bytes, and few know those of archives.
-    'content-type': 'application/octet-stream',
-    'content-disposition': attachment(`${archive.name}.${format}`),
-  };
-  const address = context.clientAddress(request);
-  const body = { etag, headers, sizeBytes: null, chunks: archive.chunks, close: archive.close };
-  return answerWith(request, body, {
-    withRanges: false,
-    pace: { ...ARCHIVE_PACE, isOver: archive.isMade },
-    onSent: (sentBytes) => countSent(context, repository, { principal, address, sentBytes }),
+  return metered(call, { key: null, withRanges: false }, async () => {
+    const wanted = { account: principal.account, ref, format, signal: call.signal() };
+    const archive = await readArchive(context, repository, wanted);
+    if ('refused' in archive) return archive;
+    const { tip, refsKey, chunks, isMade, close } = archive;
+    const name = `${archive.name}.${format}`;
+    const named = [name, ...(refsKey === null ? [] : [refsKey])].join('\n');
+    // Weak: another version of git may compress the same files to other bytes.
+    const etag = `W/"${tip}-${context.digest.sha256(named).slice(0, 16)}"`;
+    const headers = {
+      etag,
+      'cache-control': 'private, no-cache',
+      // Generators of clients know this type of bytes, and few know those of archives.
+      'content-type': 'application/octet-stream',
+      'content-disposition': attachment(name),
+    };
+    return { etag, headers, sizeBytes: null, chunks, isMade, close };
   });
 }

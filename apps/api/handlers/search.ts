@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { decodeUtf8, decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { findFiles } from '../../../core/use-cases/reading/find-files.ts';
+import { pathsRefused } from '../../../core/use-cases/reading/paths-on-page.ts';
 import { searchCode } from '../../../core/use-cases/reading/search-code.ts';
 import { encodePath } from '../../front-door/request-target.ts';
 import { conditionalAnswer, encodeFound, encodeJson } from '../body-cache.ts';
@@ -53,6 +54,8 @@ async function getFiles(
   const found = await findFiles(context, repository, { ref, text, page: pageOf(query), signal: call.signal() });
   if ('refused' in found) return found;
   const { items, total } = found.files;
+  const tooLong = pathsRefused(items);
+  if (tooLong !== null) return tooLong;
   const isText = items.every(({ path }) => decodeUtf8(path) !== null);
   const json: z.output<typeof FOUND_FILES> = {
     paths: items.map(({ path }) => decodeUtf8Lossy(path)),
@@ -73,6 +76,8 @@ async function getMatches(
   const found = await searchCode(context, repository, wanted);
   if ('refused' in found) return found;
   const { matches, isComplete, filesSearched } = found;
+  const tooLong = pathsRefused(matches.items);
+  if (tooLong !== null) return tooLong;
   const json: z.output<typeof CODE_SEARCH> = {
     matches: matches.items.map(({ path: bytes, line, text: shown, before, after }) => {
       return { ...pathMembers(bytes), line, text: shown, before: [...before], after: [...after] };

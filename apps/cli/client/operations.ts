@@ -193,8 +193,7 @@ export interface AskedDelivery {
 }
 
 export interface Blame {
-  /** The commit that `ref` leads to. */
-  readonly commit: string;
+  /** The commit that `ref` leads to. */ readonly commit: string;
   /** In the order of lines, without a gap: those of page 0 begin with line 1. */
   readonly ranges: readonly BlameRange[];
   /** Whether lines follow the last of these ranges: on the next page if `has_more` is true, else they were not looked for any more. */
@@ -203,8 +202,7 @@ export interface Blame {
 }
 
 export interface BlameRange {
-  /** The number of the first line, counted from 1. */
-  readonly start: number;
+  /** The number of the first line, counted from 1. */ readonly start: number;
   /** The number of lines. */
   readonly count: number;
   /** The commit that brought them. */
@@ -354,7 +352,7 @@ export type CommitOutcome = WrittenCommit | TriedCommit;
 export interface CommitPagination {
   readonly page: number;
   readonly limit: number;
-  /** The number of items on all pages. Null for the commits of a path or of a search: they are not counted. */
+  /** The number of items on all pages. Null where they are not counted: the commits of a path or of a search, and those of a comparison that take too long. */
   readonly total: number | null;
   readonly has_more: boolean;
 }
@@ -380,6 +378,21 @@ export interface CommitWithFiles {
   readonly files: readonly ChangedFile[];
   /** Whether files are missing. */
   readonly files_truncated: boolean;
+}
+
+export interface Comparison {
+  /** Commits that only `head` reaches. Null if they took too long to count. */ readonly ahead: number | null;
+  /** Commits that only `base` reaches. Null if they took too long to count. */
+  readonly behind: number | null;
+  /** The best common ancestor, as git merge-base finds it. Null without a common commit. */
+  readonly merge_base: string | null;
+  /** A page of the commits that only `head` reaches, in the order of `git log`. */
+  readonly commits: readonly Commit[];
+  /** What differs at `head` from the merge base, or from `base` with two dots or without a common commit; at most 3000 files, or as many as have 2 MiB of paths, in byte order of paths. */
+  readonly files: readonly ChangedFile[];
+  /** Whether files are missing. */
+  readonly files_truncated: boolean;
+  readonly pagination: CommitPagination;
 }
 
 export type Contents = ContentsFile | ContentsFolder | ContentsSymlink | ContentsSubmodule;
@@ -1549,7 +1562,7 @@ export interface Operations {
       /** Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name, or the first 7 to 39 digits of the id of a commit if no tag has it either; several such commits are 422, which names ten at most. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
       /** Only commits that changed this file or folder, which need not exist any more. Percent-encoded bytes mean bytes, as `path_encoded` has them. */
       readonly path?: string;
@@ -1598,12 +1611,55 @@ export interface Operations {
       /** The owner, without case. */ readonly username: string;
       /** The repository, without case. */
       readonly name: string;
-      /** A full commit id. */
+      /** A commit id, or its first 7 digits and more if no other commit that a ref reaches begins with them. */
       readonly hexsha: string;
     };
     readonly query: undefined;
     readonly body: undefined;
     readonly answer: CommitWithFiles;
+  };
+  /** Read what a commit changed as a diff */
+  readonly getCommitDiff: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      /** A commit id, or its first 7 digits and more if no other commit that a ref reaches begins with them. */
+      readonly hexsha: string;
+    };
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: undefined;
+  };
+  /** Read a commit as a mail */
+  readonly getCommitPatch: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      /** A commit id, or its first 7 digits and more if no other commit that a ref reaches begins with them. */
+      readonly hexsha: string;
+    };
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: undefined;
+  };
+  /** Compare two refs */
+  readonly compareRefs: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      /** `<base>...<head>` or `<base>..<head>`, where both are what `ref` takes in `GET …/commits`; an empty one is the default branch. Slashes may be percent-encoded. */
+      readonly comparison: string;
+    };
+    readonly query: {
+      /** Pages count from 0. */ readonly page?: number;
+      /** Items on a page. */
+      readonly limit?: number;
+    };
+    readonly body: undefined;
+    readonly answer: Comparison;
   };
   /** Download the files of a commit */
   readonly getArchive: {
@@ -1644,7 +1700,7 @@ export interface Operations {
       /** The page of the entries of a folder. Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name, or the first 7 to 39 digits of the id of a commit if no tag has it either; several such commits are 422, which names ten at most. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
     };
     readonly body: undefined;
@@ -1663,7 +1719,7 @@ export interface Operations {
       /** The page of the entries of a folder. Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name, or the first 7 to 39 digits of the id of a commit if no tag has it either; several such commits are 422, which names ten at most. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
     };
     readonly body: undefined;
@@ -1679,7 +1735,7 @@ export interface Operations {
       readonly path: string;
     };
     readonly query: {
-      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name, or the first 7 to 39 digits of the id of a commit if no tag has it either; several such commits are 422, which names ten at most. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
     };
     readonly body: undefined;
@@ -1698,7 +1754,7 @@ export interface Operations {
       /** Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name, or the first 7 to 39 digits of the id of a commit if no tag has it either; several such commits are 422, which names ten at most. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
     };
     readonly body: undefined;
@@ -1745,7 +1801,7 @@ export interface Operations {
       /** Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name, or the first 7 to 39 digits of the id of a commit if no tag has it either; several such commits are 422, which names ten at most. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
       /** A part of the path, in any case. Absent or empty: all paths. */
       readonly q?: string;
@@ -1766,7 +1822,7 @@ export interface Operations {
       readonly limit?: number;
       /** The text, in exactly this case. */
       readonly q: string;
-      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name, or the first 7 to 39 digits of the id of a commit if no tag has it either; several such commits are 422, which names ten at most. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
       /** Whether `q` is an expression of PCRE, pcre2pattern(3), which is matched with each line. */
       readonly regex?: boolean;
@@ -2195,6 +2251,9 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   listCommits: { method: 'GET', path: '/v1/repos/{username}/{name}/commits' },
   writeCommit: { method: 'POST', path: '/v1/repos/{username}/{name}/commits' },
   getCommit: { method: 'GET', path: '/v1/repos/{username}/{name}/commits/{hexsha}' },
+  getCommitDiff: { method: 'GET', path: '/v1/repos/{username}/{name}/commits/{hexsha}.diff' },
+  getCommitPatch: { method: 'GET', path: '/v1/repos/{username}/{name}/commits/{hexsha}.patch' },
+  compareRefs: { method: 'GET', path: '/v1/repos/{username}/{name}/compare/{comparison}' },
   getArchive: { method: 'GET', path: '/v1/repos/{username}/{name}/archive/{archive}' },
   listActivity: { method: 'GET', path: '/v1/repos/{username}/{name}/activity' },
   getRootContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents' },

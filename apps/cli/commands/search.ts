@@ -22,7 +22,8 @@ export async function search(context: Context, given: Given): Promise<void> {
   const session = await signedIn(context);
   const repository = await repositoryNamed(context, session, given.argument('repository'));
   const query: Query = {
-    ...{ q: given.argument('word'), limit: PAGE_LIMIT },
+    q: given.argument('word'),
+    limit: PAGE_LIMIT,
     ...givenOnly({ ref: given.text('ref'), path: given.text('path') }),
     ...(given.flag('regex') ? { regex: true } : {}),
   };

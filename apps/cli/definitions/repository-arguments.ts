@@ -3,7 +3,9 @@ import type { ArgumentDefinition, OptionDefinition } from './definition.ts';
 
 export const REPOSITORY: ArgumentDefinition = { name: 'repository', description: 'NAME, USER/NAME or a URL' };
 export const REF_OPTION: OptionDefinition = {
-  ...{ name: 'ref', kind: 'text', value: 'REF' },
+  name: 'ref',
+  kind: 'text',
+  value: 'REF',
   description: 'a branch, a tag or a commit; by default the default branch',
 };
 export const REPOSITORY_OR_HERE: ArgumentDefinition = {

@@ -277,9 +277,9 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     message: () =>
       'The names and paths of these entries take more than 2 MiB: ask for fewer with limit; a clone has the folder whole',
   },
-  'blame-paths-too-long': {
+  'page-paths-too-long': {
     status: 422,
-    message: () => 'The paths of these ranges take more than 2 MiB: ask for fewer with limit',
+    message: () => 'The paths on this page take more than 2 MiB: ask for fewer items with limit',
   },
   'too-many-archives': {
     status: 429,

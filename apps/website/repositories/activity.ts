@@ -72,8 +72,9 @@ function olderLinks(
 ): Content {
   if (!isLater && older === null) return null;
   const address = activityAddress(repository);
+  const further = `${address}?before=${older}`;
   return html`<nav class="row pager" aria-label="Pages">${isLater && html`<a class="button" href="${address}">Newest</a>`}${
-    older !== null && html`<a class="button" rel="next" href="${address}?before=${older}">Older</a>`
+    older !== null && html`<a class="button" rel="next" href="${further}">Older</a>`
   }</nav>`;
 }
 
@@ -160,11 +161,11 @@ function several(asked: PageRequest, { push, counts, count, changes }: PushActiv
       )}">Restore this</a></div>`,
   );
   const shown = firstWithin(rows, CHANGES_BYTES_MAX);
+  const all = `${activityAddress(repository)}?push=${push.revision}`;
   return html`<details><summary>${summaryOf(counts)}${
     counts.some(({ kind }) => kind === 'force-push') && html` <span class="mark bad">force push</span>`
   }</summary>${shown}${
-    shown.length < count &&
-    html`<div class="change"><a href="${activityAddress(repository)}?push=${push.revision}">All ${counted(count, 'change')}</a></div>`
+    shown.length < count && html`<div class="change"><a href="${all}">All ${counted(count, 'change')}</a></div>`
   }</details>`;
 }
 
@@ -215,7 +216,7 @@ function refLink(asked: PageRequest, change: ActivityRow, previous: PushRow | nu
   return html`<a href="${shownAddress(moment, path)}">${name}</a>`;
 }
 
-/** The commits of a branch before and after, each at a moment at which the branch led to it; of other refs their ids. */
+/** The commits of a branch before and after, each at a moment when the branch led to it; of other refs their ids. */
 function idsOf({ repository }: PageRequest, change: ActivityRow, previous: PushRow | null): Html {
   const { ref, before, after, push } = change;
   const isBranch = thingOf(ref) === 'branch';

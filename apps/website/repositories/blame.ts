@@ -49,7 +49,7 @@ export async function showBlame(asked: PageRequest, place: RefPath): Promise<Sit
   if ('why' in text) return without(text.why);
   // The head of the box has the path up to four times.
   const headBytes = BOX_BYTES + 4 * placeAddress(repository, 'commits', commit, names).length;
-  const room = roomFor(asked, roomBeside(frameBytes(asked) + bytesOf(above) + headBytes));
+  const room = roomFor(asked, roomBeside(frameBytes(asked, ref) + bytesOf(above) + headBytes));
   const lines = await linesAsked(asked, { id: contents.id, text: text.text, names, bytesMax: room / 2 });
   if (lines === null) return without('The server is too busy to show this file.');
   const path = { names, folder: false };

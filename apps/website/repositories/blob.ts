@@ -37,7 +37,7 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
   const { commit } = contents.place;
   const addressBytes = 8 * placeAddress(repository, 'commits', commit ?? ref, names).length;
   const last = await lastCommitAt(asked, commit, names);
-  const room = roomBeside(frameBytes(asked) + bytesOf(above, last) + addressBytes);
+  const room = roomBeside(frameBytes(asked, ref) + bytesOf(above, last) + addressBytes);
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names, room });
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';

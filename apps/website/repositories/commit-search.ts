@@ -53,8 +53,12 @@ export function commitSearchForm(
 ): Html {
   const text = (name: 'author' | 'text', label: string): Html =>
     textField({
-      ...{ name, label, value: texts[name] ?? '', lengthMax: SEARCH_LENGTH_MAX },
-      ...{ verbatim: true, autocomplete: 'off' },
+      name,
+      label,
+      value: texts[name] ?? '',
+      lengthMax: SEARCH_LENGTH_MAX,
+      verbatim: true,
+      autocomplete: 'off',
     });
   const time = (name: 'since' | 'until', label: string): Html => {
     const value = search?.[name]?.slice(0, 16) ?? texts[name] ?? '';

@@ -62,8 +62,11 @@ export async function showCommits(asked: PageRequest, { ref, names }: RefPath): 
 
 /** What is listed where the search cannot be read. */
 const NO_LIST: Omit<CommitList, 'version' | 'ref'> = {
-  ...{ commits: [], total: 0, hasMore: false },
-  ...{ truncated: false, earlierPaths: [] },
+  commits: [],
+  total: 0,
+  hasMore: false,
+  truncated: false,
+  earlierPaths: [],
 };
 
 /** Says of which earlier names of the file commits are on the page. */

@@ -78,11 +78,12 @@ const FRAME_ADDRESSES = 18;
 /** The band of a page of the past, and the moment in its links. */
 const AS_OF_BYTES = 1_500;
 
-/** Returns about how many bytes of a page are not its content. */
-export function frameBytes({ repository }: PageRequest): number {
+/** Returns about how many bytes of a page at a ref are not its content. Two links have the ref. */
+export function frameBytes({ repository }: PageRequest, ref: string): number {
   const description = shownName(repository.owned.description ?? '');
   const past = repository.asOf === undefined ? 0 : AS_OF_BYTES;
-  return FRAME_BYTES + past + FRAME_ADDRESSES * repositoryAddress(repository).length + textBytes(description);
+  const addresses = FRAME_ADDRESSES * repositoryAddress(repository).length + 2 * encodeURIComponent(ref).length;
+  return FRAME_BYTES + past + addresses + textBytes(description);
 }
 
 /**

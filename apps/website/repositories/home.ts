@@ -40,7 +40,7 @@ export async function showHome(asked: PageRequest): Promise<SiteAnswer> {
     listing.entries.total,
   )}`;
   const beside = html`<aside class="stack">${cloneBox(asked)}${await facts(asked)}</aside>`;
-  const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above, beside)));
+  const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked, ref) + bytesOf(above, beside)));
   const content = html`<div class="beside"><div class="stack">${above}${readme}</div>${beside}</div>`;
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }

@@ -2,8 +2,8 @@
  * What a browser gets of a repository that is no page: the bytes of a file, and what git makes, which is an archive or
  * the text of a commit.
  *
- * Invariants: nothing in it runs on this site's origin. Every byte sent counts against the account's transfer quota, and
- * git does not wait for a browser that reads too slowly. However the answer ends, what it reads from is closed.
+ * Invariants: nothing in it runs on this site's origin. Every byte sent counts against the account's transfer quota,
+ * and git does not wait for a browser that reads too slowly. However the answer ends, what it reads from is closed.
  */
 import { Readable } from 'node:stream';
 import { REQUEST_POINTS } from '../../../core/kernel/limits.ts';

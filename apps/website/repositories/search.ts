@@ -29,7 +29,7 @@ interface Asked {
   readonly ref: string;
   readonly text: string;
   readonly isRegex: boolean;
-  /** As it was written. */
+  /** What the form has. */
   readonly path: string;
 }
 
@@ -46,8 +46,10 @@ export async function showSearch(asked: PageRequest): Promise<SiteAnswer> {
   const page = pageAsked(visit, PAGE_COMMITS_MAX);
   if (wanted.text === '') return show(asked, wanted, page, {});
   const found = await searchCode(context, repository, {
-    ...{ ref: wanted.ref, text: wanted.text, isRegex: wanted.isRegex, path: pathOf(wanted.path) },
-    ...{ page, signal: visit.signal },
+    ...wanted,
+    path: pathOf(wanted.path),
+    page,
+    signal: visit.signal,
   });
   if (!('refused' in found)) return show(asked, wanted, page, { results: resultsOf(asked, wanted, found, page) });
   const wrong = wrongField(found.refused);
@@ -97,13 +99,25 @@ function form({ repository }: PageRequest, { ref, text, isRegex, path }: Asked, 
   return html`<form class="box part filters" action="${repositoryAddress(repository)}/search" role="search">${momentField(
     repository,
   )}${hiddenField('ref', ref)}${textField({
-    ...{ name: 'q', label: 'Text in the files', value: text, error: errors['q'] },
-    ...{ verbatim: true, autocomplete: 'off', lengthMax: SEARCH_TEXT_LENGTH_MAX },
+    name: 'q',
+    label: 'Text in the files',
+    value: text,
+    error: errors['q'],
+    verbatim: true,
+    autocomplete: 'off',
+    lengthMax: SEARCH_TEXT_LENGTH_MAX,
   })}${textField({
-    ...{ name: 'path', label: 'Below this folder or file (optional)', value: path, error: errors['path'] },
-    ...{ verbatim: true, autocomplete: 'off' },
+    name: 'path',
+    label: 'Below this folder or file (optional)',
+    value: path,
+    error: errors['path'],
+    verbatim: true,
+    autocomplete: 'off',
   })}<div class="row">${checkBox({
-    ...{ name: 'regex', value: 'yes', label: 'Regular expression', checked: isRegex },
+    name: 'regex',
+    value: 'yes',
+    label: 'Regular expression',
+    checked: isRegex,
   })}<button class="button">Search</button>${isThere && others}</div></form>`;
 }
 

@@ -55,7 +55,7 @@ function rowOf({ visit, repository }: PageRequest, { name, target, type, annotat
   const address = placeAddress(repository, kind, tagText(name), []);
   const link = html`<a href="${address}">${shown}</a>`;
   const seconds = annotation?.tagger?.seconds ?? commit?.committedAt ?? null;
-  // Of a tag without a message of its own its commit tells what it is.
+  // The commit tells what a tag without a message of its own is.
   const own = annotation?.message.trim() ?? '';
   const message = own === '' ? (commit?.message ?? null) : own;
   const id =

@@ -44,7 +44,7 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
   }${folderLinks(asked, { ref, names })}${downloadLinks(asked, { ref, folder: names, label: 'Download' })}</div>
 <h1 class="unseen">${shownName(names.at(-1) ?? repository.owned.name)}</h1>
 <section class="box" aria-label="Files">${await lastCommitAt(asked, listing.commit?.id ?? null, names)}${table}</section>${more}`;
-  const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above)));
+  const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked, ref) + bytesOf(above)));
   const content = html`${above}${readme}`;
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code', ref }, content);
 }

@@ -8,7 +8,6 @@
 import { BLAME_LINES_MAX, type Blame, createBlameParser, NO_BLAME } from '../../git/blame.ts';
 import type { CommitRow } from '../../git/commit-row.ts';
 import { nameKey } from '../../git/tree-bytes.ts';
-import { MIB } from '../../kernel/byte-units.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
@@ -19,13 +18,12 @@ import type { FoundRepository } from '../repositories/repositories.ts';
 import { readCommitRows } from './commit-walk.ts';
 import { type ContentsPath, findEntry } from './entry-at-path.ts';
 import { bytesOf } from './list-tree.ts';
+import { pathsRefused } from './paths-on-page.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
 
 /** How long git may look for who brought the lines of a file. */
 export const BLAME_SPAN_MS = 10_000;
-/** The paths of the ranges on one page over REST. Each byte may take six in JSON. */
-export const BLAME_PAGE_PATHS_BYTES_MAX = 2 * MIB;
 
 /** A cache, bounded in memory, with the searches under way. */
 export interface KnownBlames {
@@ -86,12 +84,10 @@ export async function blameFile(
   });
 }
 
-/** Returns a page of the ranges. Refused with `blame-paths-too-long`. */
+/** Returns a page of the ranges. Refused with `page-paths-too-long`. */
 export function rangesOnPage({ ranges }: Blame, { offset, limit }: Page): PageOf<Blame['ranges'][number]> | Refused {
   const items = ranges.slice(offset, offset + limit);
-  const pathsBytes = items.reduce((sum, { origin }) => sum + origin.path.length, 0);
-  if (pathsBytes > BLAME_PAGE_PATHS_BYTES_MAX) return refuse({ code: 'blame-paths-too-long' });
-  return { items, total: ranges.length };
+  return pathsRefused(items.map(({ origin }) => origin)) ?? { items, total: ranges.length };
 }
 
 /** Returns the commits that brought the lines, each once. */

@@ -5,8 +5,10 @@
  * for a list that is being made waits for it. A list is bounded, and a search in it lets others have the event loop.
  */
 import { type FileList, findInList, type ListedFile, startFileList } from '../../git/file-list.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import { refuse } from '../../kernel/decider.ts';
-import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
+import type { FairSlots } from '../../kernel/fair-slots.ts';
+import type { AccountId, ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { type WorkUnderWay, workOnce } from '../../kernel/work-once.ts';
@@ -18,6 +20,11 @@ import { resolveObject } from './resolve-ref.ts';
 
 /** How long git may list the paths of a tree. */
 export const FILE_LISTING_SPAN_MS = 20_000;
+/**
+ * The memory of a list in which a search takes the event loop for more than a few turns: a slot is needed for it.
+ * Internal: a further search waits.
+ */
+const LARGE_LIST_BYTES_MIN = 2 * MIB;
 
 /** The list of a tree; null if it has too many paths. */
 export interface KnownList {
@@ -33,6 +40,8 @@ export interface KnownFiles {
 
 export interface FindFilesContext extends ObjectsContext {
   readonly knownFiles: KnownFiles;
+  /** By account. */
+  readonly largeListings: FairSlots;
   readonly clock: Pick<Clock, 'nextTurn'>;
 }
 
@@ -74,8 +83,29 @@ export async function findFiles(
     if (root.type === 'blob') return refuse({ code: 'ref-not-a-tree' });
     const list = await listFiles(context, reader, repository.id, root.id, signal);
     if ('refused' in list) return list;
-    return { ref: name, tree: root.id, files: await findInList(list, text, page, context.clock.nextTurn) };
+    const files = await searchList(context, repository.accountId, list, { text, page, signal });
+    return { ref: name, tree: root.id, files };
   });
+}
+
+/** A search ends when its client leaves, as those for earlier letters of a text do while somebody types. */
+async function searchList(
+  { clock, largeListings }: Pick<FindFilesContext, 'clock' | 'largeListings'>,
+  account: AccountId,
+  list: FileList,
+  { text, page, signal }: Pick<WantedFiles, 'text' | 'page' | 'signal'>,
+): Promise<PageOf<ListedFile>> {
+  const isLarge = text !== '' && list.memoryBytes >= LARGE_LIST_BYTES_MIN;
+  const release = isLarge ? await largeListings.acquire(account, signal) : null;
+  const nextTurn = (): Promise<void> => {
+    signal.throwIfAborted();
+    return clock.nextTurn();
+  };
+  try {
+    return await findInList(list, text, page, nextTurn);
+  } finally {
+    release?.();
+  }
 }
 
 /** Returns all paths below a tree, which the caller has checked to be reached. Refused with `files-too-many`. */

@@ -183,8 +183,11 @@ async function searchedCommits(
 }
 
 const NO_COMMITS: FoundCommits = {
-  ...{ commits: [], total: null, hasMore: false },
-  ...{ truncated: false, earlierPaths: [] },
+  commits: [],
+  total: null,
+  hasMore: false,
+  truncated: false,
+  earlierPaths: [],
 };
 
 /** Returns null if no commit can be found: git reads a text of several lines as several texts, and none holds NUL. */

@@ -82,8 +82,10 @@ export interface FollowedHistory {
 
 /** Finds every commit of a path. */
 const EVERY_COMMIT: Omit<CommitFilter, 'path'> = {
-  ...{ author: null, text: null },
-  ...{ sinceSeconds: null, untilSeconds: null },
+  author: null,
+  text: null,
+  sinceSeconds: null,
+  untilSeconds: null,
 };
 
 export interface FollowContext {
@@ -104,10 +106,8 @@ export async function followPathHistory(
   let at = { tip, path: filter.path };
   for (;;) {
     const { path } = at;
-    const part = await findPathHistory(known, repository, reader, {
-      ...{ tip: at.tip, filter: { ...filter, path } },
-      ...{ wanted: left, signal },
-    });
+    const search = { tip: at.tip, filter: { ...filter, path }, wanted: left, signal };
+    const part = await findPathHistory(known, repository, reader, search);
     parts.push({ path, ids: part.ids });
     left -= part.ids.length;
     if (path === null || part.after !== 'end') return { parts, after: part.after };

@@ -20,11 +20,13 @@ describe('Over REST', () => {
     const latin1 = { name: Buffer.from('caf\xe9', 'latin1'), mode: '100644', id: blob[1] };
     const folder = objects.tree({ 'main.c': blob, 'main.h': blob, link: ['120000', blob[1]] });
     const tree = objects.tree({ src: ['040000', folder], lib: ['040000', objects.rawTree([latin1])], README: blob });
+    const long = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [String(n).padEnd(60_000, 'x'), blob]));
     const repository = await fixture.repository(ada, 'files', 'main');
     const tag = objects.tag(objects.blob('text'), 'blob');
     await fixture.push(repository, {
       'refs/heads/main': objects.commit({ tree, seconds: 1 }),
       'refs/heads/other': objects.commit({ tree: folder, seconds: 2 }),
+      'refs/heads/long': objects.commit({ tree: objects.tree(long), seconds: 3 }),
       'refs/tags/blob': tag,
     });
     await fixture.repository(ada, 'empty', 'main');
@@ -63,6 +65,12 @@ describe('Over REST', () => {
     const { paths, paths_encoded } = (await get('files?q=caf')).json();
     assert.deepEqual([paths, paths_encoded], [['lib/caf\ufffd'], ['lib/caf%E9']]);
     assert.equal((await get(`contents/${paths_encoded[0]}`)).statusCode, 200);
+  });
+
+  test('paths that are too long for one page together are refused, and shown on smaller ones', async () => {
+    const answer = await get('files?ref=long');
+    assert.deepEqual([answer.statusCode, /ask for fewer items with limit/.test(answer.body)], [422, true]);
+    assert.equal((await get('files?ref=long&limit=30')).json().paths.length, 30);
   });
 
   test('files of what has none are refused as elsewhere', async () => {

@@ -5,7 +5,7 @@ import {
   createKnownAnswers,
   KNOWN_APART_MAX,
   KNOWN_BLAMES_BYTES_MAX,
-  KNOWN_COMMIT_SECONDS_MAX,
+  KNOWN_COMMIT_DATES_MAX,
   KNOWN_COMPARISONS_COMMITS_MAX,
   KNOWN_DIFFS_BYTES_MAX,
   KNOWN_FILES_BYTES_MAX,
@@ -16,6 +16,7 @@ import {
 } from '../../../apps/front-door/known-answers.ts';
 import type { Blame } from '../../../core/git/blame.ts';
 import type { ChangedFile, Diff, DiffLine } from '../../../core/git/diff/diff.ts';
+import { FILE_LIST_BYTES_MAX, FILE_LIST_PATHS_MAX } from '../../../core/git/file-list.ts';
 import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
 import { type ObjectId, objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 
@@ -96,6 +97,9 @@ describe('What is known of commits', () => {
     for (let number = 0; number < 5; number += 1) knownFiles.set(String(number), listOf(KNOWN_FILES_BYTES_MAX / 4));
     const left = [0, 1, 2, 3, 4].filter((number) => knownFiles.get(String(number)) !== undefined);
     assert.deepEqual(left, [2, 3, 4]);
+    // Each byte of a path is kept as it is, and may take two in the text that is searched.
+    knownFiles.set('longest', listOf(3 * FILE_LIST_BYTES_MAX + 10 * FILE_LIST_PATHS_MAX));
+    assert.notEqual(knownFiles.get('longest'), undefined);
     knownFiles.set('huge', listOf(KNOWN_FILES_BYTES_MAX));
     assert.equal(knownFiles.get('huge'), undefined);
     knownFiles.set('too many', { list: null });
@@ -174,9 +178,9 @@ describe('What is known of commits', () => {
   test('is bounded in dates of commits', () => {
     const { knownCommitSeconds } = createKnownAnswers();
     const id = (n: number) => String(n).padStart(40, '0') as ObjectId;
-    for (let n = 0; n < KNOWN_COMMIT_SECONDS_MAX; n += 1) knownCommitSeconds.set(id(n), n);
+    for (let n = 0; n < KNOWN_COMMIT_DATES_MAX; n += 1) knownCommitSeconds.set(id(n), n);
     assert.equal(knownCommitSeconds.get(id(1)), 1);
-    knownCommitSeconds.set(id(KNOWN_COMMIT_SECONDS_MAX), 0);
+    knownCommitSeconds.set(id(KNOWN_COMMIT_DATES_MAX), 0);
     assert.equal(knownCommitSeconds.get(id(0)), undefined);
   });
 

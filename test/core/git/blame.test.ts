@@ -26,7 +26,12 @@ function output(groups: readonly Printed[]): Buffer {
   return Buffer.from(texts.join(''), 'latin1');
 }
 
-function parse(bytes: Buffer, { size = 65_536, end = 'whole' as 'whole' | 'cut' } = {}): Blame {
+interface Parsing {
+  readonly size?: number;
+  readonly end?: 'whole' | 'cut';
+}
+
+function parse(bytes: Buffer, { size = 65_536, end = 'whole' }: Parsing = {}): Blame {
   const parser = createBlameParser();
   for (let at = 0; at < bytes.length; at += size) if (!parser.add(bytes.subarray(at, at + size))) break;
   return parser.end(end);

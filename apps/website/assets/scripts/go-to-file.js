@@ -49,7 +49,9 @@ function findWhileTyping(form, field) {
     const { signal } = search;
     const address = new URL(form.action);
     const text = field.value;
-    for (const [name, value] of new FormData(form)) address.searchParams.set(name, String(value));
+    for (const [name, value] of new FormData(form)) {
+      if (typeof value === 'string') address.searchParams.set(name, value);
+    }
     try {
       const answer = await fetch(address, { signal });
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html');

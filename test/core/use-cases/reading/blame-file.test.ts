@@ -7,13 +7,13 @@ import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { CONTENTS_FILE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
 import {
-  BLAME_PAGE_PATHS_BYTES_MAX,
   BLAME_SPAN_MS,
   type BlamedFile,
   blameFile,
   rangesOnPage,
   type WantedBlame,
 } from '../../../../core/use-cases/reading/blame-file.ts';
+import { PAGE_PATHS_BYTES_MAX } from '../../../../core/use-cases/reading/paths-on-page.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 
@@ -222,6 +222,7 @@ describe('Who brought the lines of a file', () => {
       {},
       opening(async function* (_tip, _path, lines) {
         asked.push(lines);
+        yield Buffer.alloc(0);
       }),
     );
     assert.deepEqual(asked, [BLAME_LINES_MAX + 1]);
@@ -237,10 +238,10 @@ describe('Who brought the lines of a file', () => {
       const ranges = lengths.map((length, index) => range(index, length));
       return { ranges, origins: [], pathsBytes: 0, complete: true };
     };
-    const half = BLAME_PAGE_PATHS_BYTES_MAX / 2;
+    const half = PAGE_PATHS_BYTES_MAX / 2;
     const page = accepted(rangesOnPage(blame([1, half, half, 1]), { offset: 1, limit: 2 }));
     assert.deepEqual([page.items.map(({ start }) => start), page.total], [[2, 3], 4]);
-    assert.equal(codeOf(rangesOnPage(blame([half, half + 1]), { offset: 0, limit: 2 })), 'blame-paths-too-long');
+    assert.equal(codeOf(rangesOnPage(blame([half, half + 1]), { offset: 0, limit: 2 })), 'page-paths-too-long');
     assert.equal(accepted(rangesOnPage(blame([half, half + 1]), { offset: 1, limit: 1 })).items.length, 1);
   });
 });

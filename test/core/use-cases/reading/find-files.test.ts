@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createKnownAnswers } from '../../../../apps/front-door/known-answers.ts';
+import { createFairSlots, type FairSlots } from '../../../../core/kernel/fair-slots.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
 import {
@@ -20,9 +21,11 @@ describe('The files of a ref', () => {
   let reading: GitReading;
   let main: ObjectId;
   let listings = 0;
+  let largeListings: FairSlots;
 
   beforeAll(async () => {
     reading = await startGitReading();
+    largeListings = createFairSlots({ slots: 2, slotsPerKey: 1 });
     main = reading.git.commit({ 'src/main.c': '1', 'src/other.c': '2', 'lib/main.ts': '3', README: '4' });
     await reading.push({ 'refs/heads/main': main });
   });
@@ -41,7 +44,7 @@ describe('The files of a ref', () => {
       };
       return { ...reader, search };
     };
-    return { ...reading.node, ...createKnownAnswers(), objects: { open } };
+    return { ...reading.node, ...createKnownAnswers(), objects: { open }, largeListings };
   };
   const find = async (node: FindFilesContext, text: string, more: Partial<WantedFiles> = {}) =>
     findFiles(node, await reading.current(), { ref: null, text, page: PAGE, signal, ...more });
@@ -99,6 +102,28 @@ describe('The files of a ref', () => {
     stop();
     await assert.rejects(left, /The client left/);
     assert.equal((await stays).length, 2);
+  });
+
+  // The attack: ask for many searches of a list that is as long as lists may be.
+  test('are searched one after the other for an account where they are many, and not for a client that left', async () => {
+    const record = Buffer.from(`100644 blob ${'a'.repeat(40)}\t${'folder/'.repeat(10)}name\0`);
+    const many = Buffer.concat(Array.from({ length: 20_000 }, () => record));
+    const node = newNode(async function* () {
+      yield many;
+    });
+    const { accountId } = await reading.current();
+    const release = await largeListings.acquire(accountId);
+    const leaves = new AbortController();
+    const left = find(node, 'name', { signal: leaves.signal });
+    const waits = find(node, 'name');
+    assert.equal(accepted(await find(node, '')).files.total, 20_000, 'a page of the whole list needs no search');
+    leaves.abort(new Error('The client left'));
+    await assert.rejects(left, /The client left/);
+    const turn = new Promise((resolve) => setImmediate(() => resolve('waits')));
+    assert.equal(await Promise.race([waits, turn]), 'waits');
+    release();
+    assert.equal(accepted(await waits).files.total, 20_000);
+    assert.notEqual(largeListings.take(accountId), null);
   });
 
   test('may be those of a tag of a tree; a tag of a blob has none', async () => {
