@@ -11,7 +11,14 @@ import { MIB } from '../../core/kernel/byte-units.ts';
 import { EMPTY_TREE_ID, type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { HISTORY_READ_CPU_SECONDS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
-import type { Bounded, CommitFilter, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
+import type {
+  Bounded,
+  CommitFilter,
+  CommitLinks,
+  DiffDetail,
+  DiffOptions,
+  ObjectHistory,
+} from '../../core/ports/object-history.ts';
 import { idBatches } from './packs/reachable-sets.ts';
 import { type Git, type GitCommand, noInput, type ObjectView, type OwnLimits } from './process/git-commands.ts';
 import type { Environment } from './process/git-environment.ts';
@@ -43,8 +50,25 @@ export const READING_VARIABLES: Environment = {
 export const HISTORY_VARIABLES: Environment = { ...READING_VARIABLES, GIT_LITERAL_PATHSPECS: '1' };
 
 export const AS_IT_IS = ['--no-color', '--no-ext-diff', '--no-textconv'];
-const DIFF = ['diff-tree', '-r', '-z', '--raw', '-p', '--full-index', '--no-abbrev', '--unified=3', ...AS_IT_IS];
+const DIFF = ['-z', '--full-index', '--no-abbrev', ...AS_IT_IS];
 DIFF.push('--find-renames', `-l${DIFF_RENAME_FILES_MAX}`, '--submodule=short', '--src-prefix=a/', '--dst-prefix=b/');
+const DIFF_COMMANDS = [
+  ['diff-tree', '-r', ...DIFF],
+  ['diff', ...DIFF],
+] as const;
+const [OF_TREES, OF_BLOBS] = DIFF_COMMANDS;
+
+const DETAILS: Readonly<Record<DiffDetail, readonly string[]>> = {
+  records: ['--raw'],
+  counts: ['--numstat'],
+  patches: ['--raw', '-p'],
+};
+
+/** What else git is told of a diff. */
+function detailsOf({ detail = 'patches', context = 3, ignoresWhiteSpace = false }: DiffOptions): readonly string[] {
+  const lines = detail === 'patches' ? [`--unified=${context}`] : [];
+  return [...DETAILS[detail], ...lines, ...(ignoresWhiteSpace ? ['--ignore-all-space'] : [])];
+}
 
 const BLAME = ['blame', '--incremental', '--no-ext-diff', '--no-textconv'];
 
@@ -65,7 +89,7 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
     accepts?: (code: number | null) => boolean,
   ): AsyncGenerator<Buffer> {
     const { signal, spanMs } = bounded;
-    const isDiff = args[0] === DIFF[0];
+    const isDiff = DIFF_COMMANDS.some(([name]) => name === args[0]);
     const own = isDiff ? { limits: DIFF_LIMITS, slots: slots.diffs } : { limits: OTHER_LIMITS, slots: slots.others };
     const command: GitCommand = { args, view, variables: HISTORY_VARIABLES, signal, wallMsMax: spanMs, ...own };
     const accepted = accepts ?? ((code: number | null) => code === 0);
@@ -73,7 +97,10 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
   }
 
   return {
-    diff: (from, to, bounded) => output([...DIFF, '--end-of-options', from ?? EMPTY_TREE_ID, to, '--'], [], bounded),
+    diff: (from, to, bounded) =>
+      output([...OF_TREES, ...detailsOf(bounded), '--end-of-options', from ?? EMPTY_TREE_ID, to, '--'], [], bounded),
+    diffOfBlobs: (from, to, bounded) =>
+      output([...OF_BLOBS, ...detailsOf(bounded), '--end-of-options', from, to, '--'], [], bounded),
     async *findCommits(tip, filter, bounded) {
       const paths = filter.path === null ? NO_PATHS : pathArguments([filter.path]);
       if (paths === null) throw new ObjectDatabaseError('reading-too-costly', 'git cannot be asked for this path');

@@ -243,6 +243,7 @@ function leasedHistory(
     });
   return {
     diff: (from, to, bounded) => streamWithLease(() => history.diff(from, to, bounded)),
+    diffOfBlobs: (from, to, bounded) => streamWithLease(() => history.diffOfBlobs(from, to, bounded)),
     findCommits: (tip, filter, bounded) => stream([tip], () => history.findCommits(tip, filter, bounded)),
     changesBelow: (tip, exclude, paths, bounded) =>
       stream([tip], () => history.changesBelow(tip, exclude, paths, bounded)),

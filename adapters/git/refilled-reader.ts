@@ -37,6 +37,7 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
     isAncestor: (ancestor, descendant) => call((reader) => reader.isAncestor(ancestor, descendant)),
     history: {
       diff: (from, to, bounded) => stream(({ history }) => history.diff(from, to, bounded)),
+      diffOfBlobs: (from, to, bounded) => stream(({ history }) => history.diffOfBlobs(from, to, bounded)),
       findCommits: (tip, filter, bounded) => stream(({ history }) => history.findCommits(tip, filter, bounded)),
       changesBelow: (tip, exclude, paths, bounded) =>
         stream(({ history }) => history.changesBelow(tip, exclude, paths, bounded)),

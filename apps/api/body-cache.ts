@@ -10,9 +10,9 @@ import { MIB } from '../../core/kernel/byte-units.ts';
 import type { Digest } from '../../core/kernel/digest.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { countedCache } from '../../core/kernel/shown-caches.ts';
+import { noneMatchNames } from '../front-door/conditional.ts';
 import { type Answer, type Headers, JSON_TYPE, notModified } from './http/answer.ts';
 import { VARYING } from './http/compression.ts';
-import { noneMatchNames } from './http/conditional.ts';
 import { inOwnMemory } from './http/own-memory.ts';
 
 /**

@@ -20,6 +20,24 @@ export interface Bounded {
   readonly spanMs: number;
 }
 
+/** What is told of each difference. */
+export type DiffDetail =
+  /** Which files differ. */
+  | 'records'
+  /** How many lines each has more and less; without the records. */
+  | 'counts'
+  /** Which files differ, then the lines of each. */
+  | 'patches';
+
+export interface DiffOptions {
+  /** `patches` by default. */
+  readonly detail?: DiffDetail;
+  /** Equal lines around those that differ; 3 by default. */
+  readonly context?: number;
+  /** Whether lines that differ in white space alone are equal. A file without other lines has no patch. */
+  readonly ignoresWhiteSpace?: boolean;
+}
+
 export interface AheadBehind {
   /** Commits that only the first tip reaches. */
   readonly ahead: number;
@@ -42,9 +60,12 @@ export interface CommitFilter {
 export interface ObjectHistory {
   /**
    * Streams what changed between two commits or trees; null is the empty tree. The bytes are those of `git diff-tree -r
-   * -z --raw -p --full-index`, with renames found (core/git/diff/diff-parser.ts).
+   * -z --raw -p --full-index`, with renames found (core/git/diff/diff-parser.ts), or of `git diff-tree -r -z --numstat`
+   * (core/git/diff/line-counts.ts).
    */
-  diff(from: ObjectId | null, to: ObjectId, bounded: Bounded): AsyncIterable<Uint8Array>;
+  diff(from: ObjectId | null, to: ObjectId, bounded: Bounded & DiffOptions): AsyncIterable<Uint8Array>;
+  /** Streams how two blobs differ, as `diff` streams the record and the patch of one file. */
+  diffOfBlobs(from: ObjectId, to: ObjectId, bounded: Bounded & DiffOptions): AsyncIterable<Uint8Array>;
   /** Yields the commits that `tip` reaches and the filter finds, newest first, as `git log -- <path>` chooses them. */
   findCommits(tip: ObjectId, filter: CommitFilter, bounded: Bounded): AsyncIterable<readonly ObjectId[]>;
   /**

@@ -9,6 +9,7 @@ const unused = (): never => {
 
 export const NO_HISTORY: ObjectHistory = {
   diff: unused,
+  diffOfBlobs: unused,
   findCommits: unused,
   changesBelow: unused,
   blame: unused,

@@ -156,7 +156,7 @@ async function getCommit(
   { params }: { readonly params: z.output<typeof COMMIT_PARAMS> },
 ): Promise<Outcome> {
   const { context, repository, request } = call;
-  const wanted = { id: params.hexsha, bounds: COUNTED_ONLY, signal: call.signal() };
+  const wanted = { id: params.hexsha, shown: { bounds: COUNTED_ONLY }, signal: call.signal() };
   const found = await readCommit(context, repository, wanted);
   if ('refused' in found) return found;
   const { commit, diff } = found;

@@ -40,8 +40,9 @@ interface Input {
 async function getComparison(call: RepositoryCall, { params, query }: Input): Promise<Outcome> {
   const { context, repository, request } = call;
   const { direct } = params.comparison;
-  const [page, bounds, signal] = [pageOf(query), COUNTED_ONLY, call.signal()];
-  const found = await compareRefs(context, repository, { ...params.comparison, page, bounds, signal });
+  const [page, signal] = [pageOf(query), call.signal()];
+  const wanted = { ...params.comparison, page, shown: { bounds: COUNTED_ONLY }, signal };
+  const found = await compareRefs(context, repository, wanted);
   if ('refused' in found) return found;
   const { base, head, mergeBase, mergeBaseKnown, aheadBehind, commits, diff } = found;
   if (!mergeBaseKnown || commits === null) return { refused: { code: 'comparison-too-costly' } };

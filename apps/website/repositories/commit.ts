@@ -11,8 +11,10 @@ import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
 import { commitTextLinks } from './commit-text.ts';
+import { diffAsked, titleOfPart, wantedFor } from './diff-page.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
+import { inLargeTurn } from './large-reads.ts';
 import { leadToFullId, type PageRequest, showRefusal } from './page-request.ts';
 import { pushedBy } from './pushed-by.ts';
 import { bodyOf, shortId, shownName, subjectOf } from './shown-text.ts';
@@ -21,15 +23,20 @@ export async function showCommit(asked: PageRequest): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const id = visit.params['id'] ?? '';
   if (shortIdNamed(id) !== null) return leadToFullId(asked, id);
-  const found = await readCommit(context, repository, { id, signal: visit.signal });
+  const page = diffAsked(visit);
+  const read = () => readCommit(context, repository, { id, shown: wantedFor(page), signal: visit.signal });
+  const found = await (page.file === null ? read() : inLargeTurn(asked, read));
   if ('refused' in found) return showRefusal(asked, found.refused);
   const { diff } = found;
   const commit = listedCommit(found.commit);
   const push = (await pushesOfCommits(context, repository, [commit.id], visit.signal)).get(commit.id);
   const subject = subjectOf(commit.message);
   const body = bodyOf(commit.message);
-  const address = (file: number | null): string =>
-    shownAddress(repository, commitAddress(repository, commit.id), file === null ? {} : { file: String(file) });
+  const shown = {
+    ...{ diff, page, before: commit.parents[0] ?? null, after: commit.id },
+    address: (query: Readonly<Record<string, string>>) =>
+      shownAddress(repository, commitAddress(repository, commit.id), query),
+  };
   const content = html`<div class="stack"><div class="row"><h1 dir="auto">${subject}</h1><a class="button end" href="${placeAddress(
     repository,
     'tree',
@@ -37,8 +44,11 @@ export async function showCommit(asked: PageRequest): Promise<SiteAnswer> {
     [],
   )}">Browse files</a></div><div>${people(asked, commit)}${parents(asked, commit)}${commitTextLinks(repository, commit)}</div>${copyBox(commit.id, 'the commit id')}</div>${
     push !== undefined && html`<p class="note">${pushedBy(asked, push)}</p>`
-  }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}${diffView(asked, address, diff)}`;
-  return showRepositoryPage(asked, { title: `${subject} · ${shortId(commit.id)}`, tab: 'Commits' }, content);
+  }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}${await diffView(asked, shown)}`;
+  const [file] = page.file === null ? [] : diff.files;
+  const part = titleOfPart(page, file === undefined ? null : shownName(file.path));
+  const title = `${part === '' ? '' : `${part} · `}${subject} · ${shortId(commit.id)}`;
+  return showRepositoryPage(asked, { title, tab: 'Commits', scripts: ['diff.js'] }, content);
 }
 
 function people({ visit }: PageRequest, { author, committer }: Commit): Html {

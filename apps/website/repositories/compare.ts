@@ -12,13 +12,15 @@ import type { FoundRepository } from '../../../core/use-cases/repositories/repos
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound } from '../layout/problems.ts';
-import { bytesOf, textBytes } from '../layout/weight.ts';
+import { textBytes, weighMarkup } from '../layout/weight.ts';
 import { commitAddress, repositoryAddress, segmentsOf, shownAddress } from './addresses.ts';
 import { momentField } from './as-of.ts';
 import { daysOf } from './commits.ts';
 import { refOptions, suggestBranches, suggestInPlace } from './compare-suggestions.ts';
+import { diffAsked, titleOfPart, wantedFor } from './diff-page.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
+import { inLargeTurn } from './large-reads.ts';
 import { SPARE_LINK_BYTES_MAX } from './limits.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager } from './pager.ts';
@@ -72,7 +74,10 @@ export async function showComparison(asked: PageRequest): Promise<SiteAnswer> {
   if (texts === null) return notFound(visit);
   const title = `Compare ${titleOf(texts)}`;
   const page = pageAsked(visit, PAGE_COMMITS_MAX);
-  const found = await compareRefs(context, repository, { ...texts, page, signal: visit.signal });
+  const diffPage = diffAsked(visit);
+  const wanted = { page, shown: wantedFor(diffPage), signal: visit.signal };
+  const read = () => compareRefs(context, repository, { ...texts, ...wanted });
+  const found = await (diffPage.file === null ? read() : inLargeTurn(asked, read));
   if ('refused' in found) {
     // The names stay in the form, so that one of them can be mended.
     const side = found.refused.code === 'ref-not-found' ? found.refused.side : undefined;
@@ -82,14 +87,18 @@ export async function showComparison(asked: PageRequest): Promise<SiteAnswer> {
     const content = html`<h1>Compare</h1>${await form(asked, texts)}${suggested}`;
     return showRepositoryPage(asked, { ...FRAME, title, status: 404 }, content);
   }
-  const address = (file: number | null): string =>
-    compareAddress(repository, texts, file === null ? {} : { file: String(file) });
-  const isAlone = visit.url.searchParams.has('file');
+  const shown = {
+    ...{ diff: found.diff, page: diffPage, before: found.comparedFrom, after: found.head.commit.id },
+    address: (query: Readonly<Record<string, string>>) => compareAddress(repository, texts, query),
+  };
   const above = html`<h1>Compare</h1>${await form(asked, texts)}${summary(asked, texts, found)}`;
-  const list = html`${!isAlone && commits(asked, found, { texts, page })}`;
-  const diff = diffView(asked, address, found.diff, { beside: bytesOf(above, list) });
+  const list = html`${diffPage.file === null && commits(asked, found, { texts, page })}`;
+  const diff = await diffView(asked, shown, weighMarkup(html`${above}${list}`.markup()));
   const content = html`${above}${list}${diff}`;
-  return showRepositoryPage(asked, { ...FRAME, title }, content);
+  const [file] = diffPage.file === null ? [] : found.diff.files;
+  const part = titleOfPart(diffPage, file === undefined ? null : shownName(file.path));
+  const whole = part === '' ? title : `${part} · ${title}`;
+  return showRepositoryPage(asked, { ...FRAME, title: whole, scripts: ['diff.js'] }, content);
 }
 
 function titleOf({ base, head, direct }: ComparedTexts): string {

@@ -1,72 +1,99 @@
 /**
- * What changed, file by file, each in a part that folds.
+ * What changed, file by file, each in a part that folds, with a list of the files beside it.
  *
- * Invariants: the page says what a bound left out. A page shows a bounded number of lines; the other files are folded
- * away with a link that shows one of them alone.
+ * Invariants: every file is on a page, and each of its lines. Files that a page cannot hold are folded, with their counts
+ * and the way to their lines. What a bound left out is said.
  */
-import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';
-import { type Content, type Html, html } from '../layout/html.ts';
-import type { PersonVisit } from '../layout/visit.ts';
-import { textBytes } from '../layout/weight.ts';
-import { markInvisible } from '../rendering/invisible.ts';
-import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
-import { numberAsked } from './page-request.ts';
+import type { ChangedFile, Diff, DiffBound, FileVersion } from '../../../core/git/diff/diff.ts';
+import { entryType } from '../../../core/use-cases/reading/entry-at-path.ts';
+import { namesIn } from '../../../core/use-cases/reading/list-tree.ts';
+import { type Content, type Html, html, NOTHING } from '../layout/html.ts';
+import { turnsOf } from '../layout/turns.ts';
+import { LONG_PAGE_ROOM, type Weight } from '../layout/weight.ts';
+import { placeAddress } from './addresses.ts';
+import { CONTEXTS, type DiffPage, PAGE_FILES_MAX, queryOf } from './diff-page.ts';
+import {
+  coloursOf,
+  type DiffReader,
+  heldBytesOf,
+  hunksWithin,
+  lastName,
+  nameOf,
+  type Plan,
+  type PlannedFile,
+  planOf,
+  type ShownDiff,
+} from './diff-plan.ts';
+import { PAGE_WHOLE_BYTES_MAX } from './limits.ts';
+import { mediaKind } from './raw.ts';
+import { laterDiff } from './rendered.ts';
 import { counted, shownName } from './shown-text.ts';
 
-/** The markup around a line, and around a file. */
-const LINE_OVERHEAD_BYTES = 90;
-const FILE_OVERHEAD_BYTES = 600;
-/** Files listed on a page where other parts leave no room for as many. */
-export const FILES_SHOWN_MIN = 10;
-
-/**
- * `address` returns the page's address that shows one file alone, or all files. `beside` is how many bytes what else a
- * page shows takes.
- */
-export function diffView(
-  { visit }: { readonly visit: Pick<PersonVisit, 'url'> },
-  address: (file: number | null) => string,
-  diff: Diff,
-  { beside = 0 }: { readonly beside?: number } = {},
-): Html {
+/** `beside` is what else the page shows. */
+export async function diffView(
+  asked: DiffReader,
+  shown: ShownDiff,
+  beside: Weight = { bytes: 0, elements: 0 },
+): Promise<Html> {
+  const { diff, page } = shown;
   if (diff.filesTotal === 0) return html`<p class="soft">No file differs.</p>`;
-  const first = numberAsked(visit, 'file', 0);
-  const isAlone = visit.url.searchParams.has('file');
-  let room = PAGE_TEXT_BYTES_MAX - beside;
-  const shown = isAlone ? diff.files.slice(first, first + 1) : filesWithin(diff, room);
-  for (const file of shown) room -= foldedBytesOf(file);
-  const files = shown.map((whole, index) => {
-    const file = isAlone ? withinBytes(whole, PAGE_WHOLE_BYTES_MAX) : whole;
-    const bytes = bytesOfLines(file);
-    const fits = isAlone || bytes <= room;
-    if (fits) room -= bytes;
-    return fileView(file, { fits, address: address(index) });
-  });
-  return html`<div class="row"><h2>${countOf(diff)}</h2> <span class="plus">+${sumOf(
-    diff,
-    'additions',
-  )}</span> <span class="minus">−${sumOf(diff, 'deletions')}</span>${
-    isAlone && html`<a class="button end" href="${address(null)}">All files</a>`
-  }</div>${boundsNote(diff)}${files}${
-    !isAlone && diff.files.length > shown.length && html`<p class="note">The first ${shown.length} files are shown.</p>`
-  }`;
+  const room = {
+    bytes: LONG_PAGE_ROOM.bytes - beside.bytes,
+    elements: LONG_PAGE_ROOM.elements - beside.elements,
+  };
+  const plan = await planOf(shown, room, turnsOf(asked.visit.signal));
+  const coloured = await coloursOf(asked, shown, plan, room);
+  const files = laterDiff(heldBytesOf(plan.files), coloured, () => filesOf(asked, shown, plan));
+  const isListed = page.file === null && plan.files.length > 1;
+  return html`${summaryOf(shown)}${boundsNote(shown)}<div class="diffs${page.isSplit && ' spread'}${isListed && ' listed'}">${
+    isListed && fileList(shown, plan)
+  }<div class="stack">${files}</div></div>${filesPager(shown, plan)}`;
 }
 
-/** The changed lines of the one file of a diff. */
+/** The changed lines of the one file of a diff, plain, as many as a preview has room for. */
 export function oneFileView({ files: [file], filesTotal }: Diff): Html {
-  if (file !== undefined) return fileView(withinBytes(file, PAGE_WHOLE_BYTES_MAX), { fits: true, address: '' });
-  return html`<p class="soft">${filesTotal === 0 ? 'Nothing is changed.' : 'The comparison took too long.'}</p>`;
+  if (file === undefined) {
+    return html`<p class="soft">${filesTotal === 0 ? 'Nothing is changed.' : 'The comparison took too long.'}</p>`;
+  }
+  const room = { bytes: PAGE_WHOLE_BYTES_MAX, elements: LONG_PAGE_ROOM.elements };
+  const used = { bytes: 0, elements: 0 };
+  const { hunks, lines, isCut } = hunksWithin(file.hunks, false, { used, room });
+  const planned = { file, index: 0, hunks, lines, start: 0 };
+  const after = html`</div>${(isCut || file.cut) && html`<p class="empty">More lines changed than are shown.</p>`}</details>`;
+  return laterDiff(heldBytesOf([planned]), null, () =>
+    hunks.length === 0
+      ? [
+          {
+            before: html`${headOf(planned)}<p class="empty">${noLines(0, file)}</p></details>`,
+            rows: null,
+            after: NOTHING,
+          },
+        ]
+      : [
+          {
+            before: html`${headOf(planned)}${linesHead(file, false)}`,
+            rows: { file: 0, hunks, isSplit: false, start: 0 },
+            after,
+          },
+        ],
+  );
 }
 
-/** The files of which a page has room for the names, all folded. */
-function filesWithin({ files }: Diff, room: number): readonly ChangedFile[] {
-  let left = room;
-  const count = files.findIndex((file) => (left -= foldedBytesOf(file)) < 0);
-  return count === -1 ? files : files.slice(0, Math.max(count, FILES_SHOWN_MIN));
-}
-
-function foldedBytesOf(file: ChangedFile): number {
-  return FILE_OVERHEAD_BYTES + 2 * textBytes(nameOf(file));
+function summaryOf({ diff, page, address }: ShownDiff): Html {
+  const link = (other: Partial<DiffPage>, label: string): Html =>
+    html`<a href="${address(queryOf(page, other))}">${label}</a>`;
+  const { ignoresWhiteSpace, isSplit } = page;
+  const views = html`<span class="end row">${link(
+    { ignoresWhiteSpace: !ignoresWhiteSpace, linesBefore: 0 },
+    ignoresWhiteSpace ? 'Show white space' : 'Ignore white space',
+  )}${link({ isSplit: !isSplit, linesBefore: 0 }, isSplit ? 'One column' : 'Side by side')}${
+    page.file !== null && html`<a class="button" href="${address(queryOf(page, { file: null }))}">All files</a>`
+  }</span>`;
+  const counts = ['additions', 'deletions'] as const;
+  const [added, deleted] = counts.map((kind) => sumOf(diff, kind).toLocaleString('en-US'));
+  return html`<div class="row"><h2>${countOf(diff)}</h2> <span class="plus">+${added ?? ''}</span> <span class="minus">−${
+    deleted ?? ''
+  }</span>${views}</div>`;
 }
 
 function countOf({ files, filesTotal }: Diff): string {
@@ -77,55 +104,74 @@ function sumOf({ files }: Diff, kind: 'additions' | 'deletions'): number {
   return files.reduce((sum, file) => sum + (file[kind] ?? 0), 0);
 }
 
-const BOUNDS: Readonly<Record<DiffBound, string>> = {
-  files: 'only the first files are listed',
-  lines: 'a file has more lines than are shown',
-  bytes: 'there are more lines than are read for a page',
-  time: 'the comparison took too long and was ended',
+/** What is folded is not left out: only what cannot be opened on this or another page is said. */
+const BOUNDS: Readonly<Partial<Record<DiffBound, string>>> = {
+  bytes: 'The differences are longer than is read for a page: open a file to see its lines.',
+  time: 'The comparison took too long and was ended: what it had found by then is shown.',
 };
 
-function boundsNote({ truncated }: Diff): Content {
-  if (truncated.length === 0) return null;
-  return html`<p class="note">Not everything is shown: ${truncated.map((bound) => BOUNDS[bound]).join(', ')}. A clone shows all.</p>`;
+function boundsNote({ diff, page }: ShownDiff): Content {
+  const said = diff.truncated.map((bound) => (bound === 'bytes' && page.file !== null ? undefined : BOUNDS[bound]));
+  return said.map((text) => text !== undefined && html`<p class="note">${text}</p>`);
 }
 
-function bytesOfLines({ hunks }: ChangedFile): number {
-  const bytesOfAll = (lines: readonly DiffLine[]): number => lines.reduce((sum, line) => sum + bytesOfLine(line), 0);
-  return hunks.reduce((sum, hunk) => sum + bytesOfHead(hunk) + bytesOfAll(hunk.lines), 0);
-}
-
-function bytesOfHead({ heading }: Hunk): number {
-  return LINE_OVERHEAD_BYTES + textBytes(heading);
-}
-
-function bytesOfLine({ text }: DiffLine): number {
-  return LINE_OVERHEAD_BYTES + textBytes(text);
-}
-
-/** Leaves out the lines beyond a weight. */
-function withinBytes(file: ChangedFile, bytesMax: number): ChangedFile {
-  if (bytesOfLines(file) <= bytesMax) return file;
-  let room = bytesMax;
-  const hunks = file.hunks.map((hunk) => {
-    room -= bytesOfHead(hunk);
-    const lines = hunk.lines.filter((line) => (room -= bytesOfLine(line)) >= 0);
-    return { ...hunk, lines };
+/** A file that is folded opens alone, in one step. */
+function fileList({ page, address }: ShownDiff, { files }: Plan): Html {
+  const entries = files.map(({ file, index, hunks }) => {
+    const leads = hunks === null ? address(queryOf(page, { file: index, linesBefore: 0 })) : `#d${index}`;
+    return html`<li><a href="${leads}"><bdi>${shownName(file.path)}</bdi></a> ${countsOf(file)}</li>`;
   });
-  return { ...file, hunks: hunks.filter(({ lines }) => lines.length > 0), cut: true };
+  return html`<nav class="files" aria-label="Changed files"><ul>${entries}</ul></nav>`;
 }
 
-function fileView(file: ChangedFile, { fits, address }: { readonly fits: boolean; readonly address: string }): Html {
-  const counts =
-    file.binary || file.additions === null || file.deletions === null
-      ? null
-      : html`<span class="plus">+${file.additions}</span> <span class="minus">−${file.deletions}</span>`;
-  return html`<details class="box"${fits && html` open`}><summary><code><bdi>${nameOf(
+function countsOf({ binary, additions, deletions }: ChangedFile): Content {
+  if (binary || additions === null || deletions === null) return null;
+  return html`<span class="plus">+${additions}</span> <span class="minus">−${deletions}</span>`;
+}
+
+function filesPager({ diff, page, address }: ShownDiff, { files }: Plan): Content {
+  if (page.file !== null) return null;
+  const { filesBefore } = page;
+  const end = filesBefore + files.length;
+  const hasMore = diff.filesTotal === null ? files.length < diff.files.length : end < diff.filesTotal;
+  if (filesBefore === 0 && !hasMore) return null;
+  const link = (to: number, rel: string, label: string): Html =>
+    html`<a class="button" rel="${rel}" href="${address(queryOf(page, { filesBefore: to }))}">${label}</a>`;
+  return html`<nav class="row pager" aria-label="Pages of files">${
+    filesBefore > 0 && link(Math.max(0, filesBefore - PAGE_FILES_MAX), 'prev', 'Files before')
+  }<span class="soft">Files ${(filesBefore + 1).toLocaleString('en-US')} to ${end.toLocaleString('en-US')}</span>${
+    hasMore && link(end, 'next', 'Next files')
+  }</nav>`;
+}
+
+function* filesOf(asked: DiffReader, shown: ShownDiff, { files }: Plan) {
+  const { isSplit } = shown.page;
+  for (const planned of files) {
+    const { file, index, hunks, start } = planned;
+    const head = headOf(planned);
+    if (hunks === null) {
+      yield { before: html`${head}${foldedNote(shown, planned)}</details>`, rows: null, after: NOTHING };
+      continue;
+    }
+    const above = html`${head}${toolsOf(asked, shown, planned)}`;
+    const below = html`${belowLines(shown, planned)}</details>`;
+    if (hunks.length === 0) {
+      yield { before: html`${above}${withoutLines(asked, shown, file)}`, rows: null, after: below };
+      continue;
+    }
+    const before = html`${above}${linesHead(file, isSplit)}`;
+    yield { before, rows: { file: index, hunks, isSplit, start }, after: html`</div>${below}` };
+  }
+}
+
+function headOf({ file, index, hunks }: PlannedFile): Html {
+  return html`<details class="box file" id="d${index}"${hunks !== null && html` open`}><summary><code><bdi>${nameOf(
     file,
-  )}</bdi></code>${STATUSES[file.status]}<span class="end">${counts}</span></summary>${
-    fits
-      ? linesOf(file)
-      : html`<p class="empty">Too many lines for this page. <a href="${address}">Show this file alone</a></p>`
-  }</details>`;
+  )}</bdi></code>${STATUSES[file.status]}<span class="end">${countsOf(file)}</span></summary>`;
+}
+
+function linesHead({ path }: ChangedFile, isSplit: boolean): Html {
+  return html`<div class="diff${isSplit && ' split'}" tabindex="0" role="group" aria-label="Changes of ${shownName(path)}">`;
 }
 
 const STATUSES: Readonly<Record<ChangedFile['status'], Content>> = {
@@ -136,53 +182,106 @@ const STATUSES: Readonly<Record<ChangedFile['status'], Content>> = {
   typechange: html` <span class="mark warn">another type</span>`,
 };
 
-function nameOf({ path, previousPath }: ChangedFile): string {
-  return previousPath === null ? shownName(path) : `${shownName(previousPath)} → ${shownName(path)}`;
+/** The script diff.js opens such a link in the place of the file. */
+function inPlace(href: string, label: string): Html {
+  return html`<a data-in-place href="${href}">${label}</a>`;
 }
 
-function linesOf(file: ChangedFile): Content {
-  if (file.binary) return html`<p class="empty">A binary file.</p>`;
-  if (file.hunks.length === 0)
-    return html`<p class="empty">${file.cut ? 'Its lines were not read.' : noLines(file)}</p>`;
-  const isCrlf = file.hunks.every(({ lines }) => lines.every(endsInCrlf));
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Changes of ${shownName(
-    file.path,
-  )}"><table class="diff"><tbody>${file.hunks.map((hunk) => hunkView(hunk, isCrlf))}</tbody></table></div>${
-    file.cut && html`<p class="empty">More lines changed than are shown.</p>`
-  }${file.hunks.some(isGuessed) && html`<p class="empty">Lines that are not UTF-8 are shown as Windows-1252, by a guess.</p>`}`;
+function foldedNote({ page, address }: ShownDiff, { file, index }: PlannedFile): Html {
+  const { additions, deletions } = file;
+  const said =
+    additions === null || deletions === null
+      ? 'Its changed lines were not counted.'
+      : `It has ${counted(additions + deletions, 'changed line')}, for which this page has no room.`;
+  const alone = address(queryOf(page, { file: index, linesBefore: 0 }));
+  return html`<p class="empty">${said} ${inPlace(alone, 'Show its changes')}</p>`;
 }
 
-/** Lines without their ends are not asked. */
-function endsInCrlf(line: DiffLine): boolean {
-  return !isWhole(line) || line.text.endsWith('\r');
+/** The commits that have the two versions, and the paths there. */
+function sidesOf({ before, after }: ShownDiff, file: ChangedFile) {
+  const sides = [
+    { name: 'before', version: file.before, commit: before, path: file.previousPath ?? file.path },
+    { name: 'after', version: file.after, commit: after, path: file.path },
+  ] as const;
+  return sides.flatMap(({ name, version, commit, path }) =>
+    version === null || commit === null ? [] : [{ name, version, commit, names: namesIn(path) }],
+  );
 }
 
-function isWhole({ cut, ended }: DiffLine): boolean {
-  return ended && !cut;
+const VIEWS = { before: 'View file before', after: 'View file' };
+
+function toolsOf({ repository }: DiffReader, shown: ShownDiff, { file, index }: PlannedFile): Html {
+  const { page, address } = shown;
+  const views = sidesOf(shown, file).map(
+    ({ name, version, commit, names }) =>
+      isOfBlob(version) && html`<a href="${placeAddress(repository, 'blob', commit, names)}">${VIEWS[name]}</a>`,
+  );
+  const wider = CONTEXTS.find((context) => context > page.context);
+  const hasContext = file.before !== null && file.after !== null && file.hunks.length > 0;
+  const context =
+    hasContext &&
+    wider !== undefined &&
+    inPlace(address(queryOf(page, { file: index, context: wider, linesBefore: 0 })), 'More context');
+  return html`<p class="row tools">${modesOf(file)}<span class="end row">${context}${views}</span></p>`;
 }
 
-function isGuessed({ lines }: Hunk): boolean {
-  return lines.some(({ guessed }) => guessed);
+function isOfBlob({ mode }: FileVersion): boolean {
+  return entryType(mode) !== 'submodule';
 }
 
-function noLines({ status, before, after }: ChangedFile): string {
-  if (status === 'renamed') return 'Only its name changed.';
-  if (before !== null && after !== null && before.mode !== after.mode) {
-    return `Only its mode changed, from ${before.mode} to ${after.mode}.`;
+function modesOf({ before, after }: ChangedFile): Content {
+  if (before === null || after === null || before.mode === after.mode) return null;
+  return html`<span class="soft">Mode ${before.mode} → ${after.mode}</span>`;
+}
+
+/** An image before and after, or why there are no lines. */
+function withoutLines({ repository }: DiffReader, shown: ShownDiff, file: ChangedFile): Html {
+  const isImage = mediaKind(lastName(file.path)) === 'image' && file.binary;
+  if (isImage) {
+    const figures = sidesOf(shown, file).map(
+      ({ name, commit, names }) =>
+        html`<figure><figcaption class="soft">${name === 'before' ? 'Before' : 'After'}</figcaption><img src="${placeAddress(
+          repository,
+          'raw',
+          commit,
+          names,
+        )}" alt="${shownName(file.path)} ${name}" loading="lazy"></figure>`,
+    );
+    return html`<div class="image-box images">${figures}</div>`;
   }
-  return 'An empty file.';
+  return html`<p class="empty">${noLines(shown.page.linesBefore, file)}</p>`;
 }
 
-/** A carriage return is shown where not all lines end in one: there the ends may be what changed. */
-function hunkView({ oldStart, oldLines, newStart, newLines, heading, lines }: Hunk, isCrlf: boolean): Html {
-  return html`<tr class="hunk"><td></td><td></td><td>@@ -${oldStart},${oldLines} +${newStart},${newLines} @@ ${markInvisible(
-    heading,
-  )}</td></tr>${lines.map((line) => lineView(line, isCrlf && isWhole(line) ? line.text.slice(0, -1) : line.text))}`;
+function noLines(linesBefore: number, { status, binary, cut, before, after }: ChangedFile): string {
+  if (binary) return 'A binary file.';
+  if (cut) return 'Its lines could not be read.';
+  if (linesBefore > 0) return 'It has no more changed lines.';
+  if (before !== null && after !== null && before.id !== after.id) return 'Only white space changed.';
+  if (status === 'renamed') return 'Only its name changed.';
+  return before?.mode === after?.mode
+    ? 'An empty file.'
+    : before === null || after === null
+      ? 'An empty file.'
+      : 'Only its mode changed.';
 }
 
-function lineView({ kind, oldNumber, newNumber, cut, ended }: DiffLine, text: string): Html {
-  const name = kind === 'added' ? html` class="added"` : kind === 'deleted' && html` class="removed"`;
-  return html`<tr${name}><td>${oldNumber}</td><td>${newNumber}</td><td>${markInvisible(text)}${cut && '…'}${
-    !ended && html` <span class="soft">(no line end)</span>`
-  }</td></tr>`;
+/** The way to the lines that a page of one file has no room for. */
+function belowLines({ page, address }: ShownDiff, { file, lines, hunks }: PlannedFile): Content {
+  const guessed = file.hunks.some((hunk) => hunk.lines.some((line) => line.guessed));
+  const read = file.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0);
+  const hasMore = page.file !== null && hunks !== null && lines > 0 && (lines < read || file.cut);
+  const last = page.linesBefore + lines;
+  const pages =
+    page.file !== null &&
+    (hasMore || page.linesBefore > 0) &&
+    html`<nav class="row pager" aria-label="Lines of the file">${
+      page.linesBefore > 0 &&
+      html`<a class="button" href="${address(queryOf(page, { linesBefore: 0 }))}">First lines</a>`
+    }<span class="soft">Lines ${(page.linesBefore + 1).toLocaleString('en-US')} to ${last.toLocaleString('en-US')} of the difference</span>${
+      hasMore &&
+      html`<a class="button" rel="next" href="${address(queryOf(page, { linesBefore: last }))}">Next lines</a>`
+    }</nav>`;
+  return html`${
+    guessed && html`<p class="empty">Lines that are not UTF-8 are shown as Windows-1252, by a guess.</p>`
+  }${pages}`;
 }

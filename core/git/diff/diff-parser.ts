@@ -1,6 +1,6 @@
 /**
  * Parses what `git diff-tree -r -z --raw -p --full-index` prints: one record a file, then one patch a file in the same
- * order (git-diff-tree(1), Raw output format, and diff-generate-patch(5)).
+ * order (git-diff-tree(1), Raw output format, and diff-generate-patch(5)). Without `-p` there are the records alone.
  *
  * Invariants: paths come from the records alone, which do not quote them. Content never counts as syntax, because
  * the header of each hunk says how many lines follow. Memory is bounded, whatever is in the files.
@@ -26,19 +26,31 @@ export const DIFF_PATHS_BYTES_MAX = 2 * MIB;
 export interface DiffBounds {
   /** Files that are listed. */
   readonly files: number;
+  /** Files before the first that is listed, where there are no patches. */
+  readonly filesBefore: number;
   /** Lines that are kept of one file. */
   readonly fileLines: number;
+  /** Lines of a file before the first that is kept. */
+  readonly linesBefore: number;
+  /** Added and deleted lines that are kept of all files. */
+  readonly changedLines: number;
   /** Bytes of all lines that are kept. */
   readonly keptBytes: number;
   /** Bytes of git's output that are read. */
   readonly readBytes: number;
+  /** Whether a file with more lines keeps the first of them; else it keeps none, and the others have the room. */
+  readonly partialFiles: boolean;
 }
 
 export const DIFF_BOUNDS: DiffBounds = {
   files: DIFF_FILES_MAX,
+  filesBefore: 0,
   fileLines: DIFF_FILE_LINES_MAX,
+  linesBefore: 0,
+  changedLines: Number.POSITIVE_INFINITY,
   keptBytes: DIFF_KEPT_BYTES_MAX,
   readBytes: DIFF_READ_BYTES_MAX,
+  partialFiles: true,
 };
 
 export interface DiffParser {
@@ -77,13 +89,18 @@ interface FileBeingRead {
   additions: number;
   deletions: number;
   binary: boolean;
-  readonly hunks: Hunk[];
+  hunks: Hunk[];
+  /** Lines that were read, and what those that are kept take of the bounds of all files. */
   lines: number;
+  kept: { bytes: number; changes: number };
   cut: boolean;
 }
 
-export function createDiffParser(bounds: DiffBounds = DIFF_BOUNDS): DiffParser {
-  return new Parser(bounds);
+/**
+ * `leavesOutFiles`: a file may have no patch, as one has none whose white space alone differs where that does not count.
+ */
+export function createDiffParser(bounds: DiffBounds = DIFF_BOUNDS, { leavesOutFiles = false } = {}): DiffParser {
+  return new Parser(bounds, leavesOutFiles);
 }
 
 class Parser implements DiffParser {
@@ -100,12 +117,17 @@ class Parser implements DiffParser {
   /** The file whose patch is read: an index into all files, listed or not. -1 before the first. */
   #current = -1;
   #hunk: HunkBeingRead | null = null;
+  readonly #leavesOutFiles: boolean;
+  /** Whether the patch that is read has said which objects it is of. */
+  #isNamed = true;
   #readBytes = 0;
-  #keptBytes = 0;
+  /** What is kept of all files. */
+  readonly #kept = { bytes: 0, changes: 0 };
   #enough = false;
 
-  constructor(bounds: DiffBounds) {
+  constructor(bounds: DiffBounds, leavesOutFiles: boolean) {
     this.#bounds = bounds;
+    this.#leavesOutFiles = leavesOutFiles;
   }
 
   add(chunk: Uint8Array): boolean {
@@ -125,6 +147,7 @@ class Parser implements DiffParser {
 
   end(how: 'whole' | 'time'): Diff {
     if (how === 'time' && !this.#enough) this.#stop('time');
+    this.#passUnchanged();
     const counted = this.#stage === 'patches' || !(this.#truncated.has('time') || this.#truncated.has('bytes'));
     const isRead = (index: number): boolean => !this.#stopped() || index < this.#current;
     return {
@@ -169,6 +192,7 @@ class Parser implements DiffParser {
     if (path === undefined) return;
     this.#record = null;
     this.#total += 1;
+    if (this.#total <= this.#bounds.filesBefore) return;
     this.#pathsBytes += paths.reduce((sum, { length }) => sum + length, 0);
     if (this.#files.length >= this.#bounds.files || this.#pathsBytes > DIFF_PATHS_BYTES_MAX) {
       this.#truncated.add('files');
@@ -186,6 +210,7 @@ class Parser implements DiffParser {
       binary: false,
       hunks: [],
       lines: 0,
+      kept: { bytes: 0, changes: 0 },
       cut: false,
     });
   }
@@ -199,16 +224,42 @@ class Parser implements DiffParser {
     this.#hunk = null;
     const line = decodeUtf8Lossy(bytes);
     if (line.startsWith('diff --git ')) return this.#beginPatch();
+    const index = INDEX.exec(line);
+    if (index !== null) this.#nameObjects(objectId(index[1] ?? ''), objectId(index[2] ?? ''));
     const file = this.#files[this.#current];
     if (file === undefined) return;
     if (line.startsWith('Binary files ')) file.binary = true;
-    const index = INDEX.exec(line);
-    if (index !== null) requireSame(file, objectId(index[1] ?? ''), objectId(index[2] ?? ''));
     const header = HUNK.exec(line);
     if (header !== null) this.#hunk = new HunkBeingRead(header, line.slice(header[0].length));
   }
 
+  #nameObjects(oldId: ObjectId, newId: ObjectId): void {
+    this.#isNamed = true;
+    if (this.#leavesOutFiles) {
+      // Those in between have no patch.
+      const isOther = (file: FileBeingRead): boolean => !isOf(file, oldId, newId);
+      for (let file = this.#files[this.#current]; file !== undefined && isOther(file); ) {
+        this.#current += 1;
+        file = this.#files[this.#current];
+      }
+    }
+    const file = this.#files[this.#current];
+    if (file !== undefined) requireSame(file, oldId, newId);
+    else this.#enough = true;
+  }
+
+  /** A patch that named no objects is of a file whose name or mode alone changed, perhaps behind files without one. */
+  #passUnchanged(): void {
+    if (!this.#leavesOutFiles || this.#isNamed) return;
+    this.#isNamed = true;
+    const isUnchanged = ({ before, after }: FileBeingRead): boolean => before?.id === after?.id;
+    const found = this.#files.findIndex((file, index) => index >= this.#current && isUnchanged(file));
+    if (found !== -1) this.#current = found;
+  }
+
   #beginPatch(): void {
+    this.#passUnchanged();
+    this.#isNamed = false;
     const file = this.#files[this.#current];
     if (file === undefined || file.status !== 'typechange' || file.patches === 2) this.#current += 1;
     const next = this.#files[this.#current];
@@ -223,18 +274,33 @@ class Parser implements DiffParser {
     if (kind === null) return;
     if (kind === 'added') file.additions += 1;
     if (kind === 'deleted') file.deletions += 1;
-    const { fileLines, keptBytes } = this.#bounds;
-    if (!file.cut) {
-      const bound = file.lines >= fileLines ? 'lines' : this.#keptBytes + bytes.length > keptBytes ? 'bytes' : null;
-      if (bound !== null) {
-        this.#truncated.add(bound);
-        file.cut = true;
-      }
-    }
-    if (file.cut) return;
-    if (hunk.keep(kind, bytes, cut)) file.hunks.push(hunk.kept);
     file.lines += 1;
-    this.#keptBytes += bytes.length;
+    if (file.lines <= this.#bounds.linesBefore || file.cut) return;
+    const bound = this.#boundOf(file, bytes, kind);
+    if (bound !== null) return this.#cut(file, bound);
+    if (hunk.keep(kind, bytes, cut)) file.hunks.push(hunk.kept);
+    const changes = kind === 'context' ? 0 : 1;
+    for (const kept of [file.kept, this.#kept]) {
+      kept.bytes += bytes.length;
+      kept.changes += changes;
+    }
+  }
+
+  /** Returns the bound that one line more would break. */
+  #boundOf(file: FileBeingRead, bytes: Uint8Array, kind: DiffLine['kind']): DiffBound | null {
+    const { fileLines, linesBefore, changedLines, keptBytes } = this.#bounds;
+    if (file.lines > linesBefore + fileLines) return 'lines';
+    if (kind !== 'context' && this.#kept.changes >= changedLines) return 'lines';
+    return this.#kept.bytes + bytes.length > keptBytes ? 'bytes' : null;
+  }
+
+  #cut(file: FileBeingRead, bound: DiffBound): void {
+    this.#truncated.add(bound);
+    file.cut = true;
+    if (this.#bounds.partialFiles) return;
+    file.hunks = [];
+    this.#kept.bytes -= file.kept.bytes;
+    this.#kept.changes -= file.kept.changes;
   }
 }
 
@@ -301,13 +367,20 @@ function versionOf(mode: string, id: string): FileVersion | null {
 }
 
 /** Throws if the patch is not that of this file: the order of records and patches would not be what we rely on. */
-function requireSame({ before, after, status }: FileBeingRead, oldId: ObjectId, newId: ObjectId): void {
-  const expected = [before?.id ?? ZERO_OBJECT_ID, after?.id ?? ZERO_OBJECT_ID];
+function requireSame(file: FileBeingRead, oldId: ObjectId, newId: ObjectId): void {
+  if (isOf(file, oldId, newId)) return;
+  throw new TypeError(`git diff-tree printed the patch ${oldId}..${newId} for ${idsOf(file).join('..')}`);
+}
+
+function isOf(file: FileBeingRead, oldId: ObjectId, newId: ObjectId): boolean {
+  const expected = idsOf(file);
   // Each of the two patches of a change of type has one side only.
-  const sides = status === 'typechange' ? [...expected, ZERO_OBJECT_ID] : expected;
-  if (!sides.includes(oldId) || !sides.includes(newId)) {
-    throw new TypeError(`git diff-tree printed the patch ${oldId}..${newId} for ${expected.join('..')}`);
-  }
+  const sides = file.status === 'typechange' ? [...expected, ZERO_OBJECT_ID] : expected;
+  return sides.includes(oldId) && sides.includes(newId);
+}
+
+function idsOf({ before, after }: FileBeingRead): readonly ObjectId[] {
+  return [before?.id ?? ZERO_OBJECT_ID, after?.id ?? ZERO_OBJECT_ID];
 }
 
 function changedFile(file: FileBeingRead, isRead: boolean): ChangedFile {

@@ -34,6 +34,9 @@ export interface ChangedFile {
   readonly cut: boolean;
 }
 
+/** The number of lines of a hunk that has all lines of a file, which nobody counted before the first of them. */
+export const ALL_LINES = 999_999_999;
+
 export interface Hunk {
   readonly oldStart: number;
   readonly oldLines: number;

@@ -13,7 +13,7 @@ import { refuse } from '../../kernel/decider.ts';
 import { type EventId, type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { repositories } from '../../repository/evolve.ts';
-import { type DiffContext, readDiff } from '../reading/read-commit.ts';
+import { type DiffContext, readFiles } from '../reading/read-diff.ts';
 import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
 import { branchRef } from '../reading/resolve-ref.ts';
 import { type FoundRepository, findRepositoryById } from '../repositories/repositories.ts';
@@ -113,7 +113,7 @@ export async function tryCommit(
   try {
     const push = pushOf(context, origin, deciding, decided);
     const tried = await tryPush(context, push, ({ diff }) =>
-      readDiff(context, { history: { diff } }, parent?.id ?? null, commit.id, { bounds, signal: wanted.signal }),
+      readFiles(context, { history: { diff } }, parent?.id ?? null, commit.id, { bounds, signal: wanted.signal }),
     );
     if ('refused' in tried) {
       const failed = notPushed(tried.refused);

@@ -7,18 +7,18 @@
  */
 import type { CommitRow } from '../../git/commit-row.ts';
 import type { Diff } from '../../git/diff/diff.ts';
-import type { DiffBounds } from '../../git/diff/diff-parser.ts';
 import { listedRow } from '../../git/history/listed-commit.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page } from '../../kernel/page.ts';
 import type { ComparedSide, Refusal } from '../../kernel/refusal.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { AheadBehind } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { type AheadBehindContext, allOf, countAheadBehind, withinBounds } from './ahead-behind.ts';
 import { readCommitRows } from './commit-walk.ts';
-import { type DiffContext, readDiff } from './read-commit.ts';
+import { type DiffContext, readDiff, type WantedDiff } from './read-diff.ts';
 import { closing, openView } from './repository-view.ts';
 import { type ResolvedRef, resolveRef } from './resolve-ref.ts';
 
@@ -39,6 +39,7 @@ export interface KnownComparisons {
 }
 
 export interface CompareContext extends DiffContext, AheadBehindContext {
+  readonly clock: Pick<Clock, 'nextTurn' | 'monotonicMs'>;
   readonly knownComparisons: KnownComparisons;
 }
 
@@ -50,7 +51,8 @@ export interface WantedComparison {
   readonly direct?: boolean;
   /** The page of commits. */
   readonly page: Page;
-  readonly bounds?: Partial<DiffBounds>;
+  /** What the caller shows of the diff; by default up to the limits. */
+  readonly shown?: WantedDiff;
   readonly signal: AbortSignal;
 }
 
@@ -67,7 +69,8 @@ export interface Comparison {
   readonly aheadBehind: AheadBehind | null;
   /** The commits that only `head` reaches, newest first; null if they were not found in time. */
   readonly commits: readonly CommitRow[] | null;
-  /** From the merge base to `head`; from `base` if there is no merge base, or if that was asked for. */
+  /** Where the files are compared from: the merge base; `base` if there is none, or if that was asked for. */
+  readonly comparedFrom: ObjectId;
   readonly diff: Diff;
 }
 
@@ -79,11 +82,11 @@ export interface ComparedRef {
 
 type Refused = { readonly refused: Refusal };
 
-/** Refused as `resolveRef` is. */
+/** Refused as `resolveRef` and `readDiff` are. */
 export async function compareRefs(
   context: CompareContext,
   repository: FoundRepository,
-  { base, head, direct = false, page, bounds = {}, signal }: WantedComparison,
+  { base, head, direct = false, page, shown = {}, signal }: WantedComparison,
 ): Promise<Comparison | Refused> {
   return closing(openView(context, repository), async (view) => {
     const reader = await view.objects();
@@ -96,6 +99,9 @@ export async function compareRefs(
       findBetween(context, reader, old, tip, page, signal),
       countAheadBehind(context, reader, [tip], old, signal),
     ]);
+    const comparedFrom = direct ? old : (mergeBase ?? old);
+    const diff = await readDiff(context, reader, comparedFrom, tip, { ...shown, signal });
+    if ('refused' in diff) return diff;
     return {
       version: view.version,
       base: comparedRef(from),
@@ -104,7 +110,8 @@ export async function compareRefs(
       mergeBaseKnown,
       aheadBehind,
       commits: ids === null ? null : await readCommitRows(reader, ids),
-      diff: await readDiff(context, reader, direct ? old : (mergeBase ?? old), tip, { bounds, signal }),
+      comparedFrom,
+      diff,
     };
   });
 }

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { ChangedFile, Diff } from '../../../../core/git/diff/diff.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
-import { DIFF_SPAN_MS, readCommit, type WantedCommit } from '../../../../core/use-cases/reading/read-commit.ts';
+import { readCommit, type WantedCommit } from '../../../../core/use-cases/reading/read-commit.ts';
+import { DIFF_SPAN_MS } from '../../../../core/use-cases/reading/read-diff.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 
@@ -201,19 +202,19 @@ describe('A commit', () => {
   });
 
   test('says which bound cut its diff, and counts what it does not show', async () => {
-    const files = await diffOf(root, { bounds: { files: 3 } });
+    const files = await diffOf(root, { shown: { bounds: { files: 3 } } });
     assert.deepEqual([files.files.length, files.filesTotal, files.truncated], [3, 7, ['files']]);
-    const few = await diffOf(root, { bounds: { fileLines: 29 } });
+    const few = await diffOf(root, { shown: { bounds: { fileLines: 29 } } });
     const text = few.files.at(-1);
     assert.deepEqual(
       [few.truncated, text?.additions, text?.cut, text?.hunks[0]?.lines.length],
       [['lines'], 30, true, 29],
     );
-    assert.deepEqual((await diffOf(root, { bounds: { fileLines: 30 } })).truncated, []);
-    const none = await diffOf(root, { bounds: { keptBytes: 0 } });
+    assert.deepEqual((await diffOf(root, { shown: { bounds: { fileLines: 30 } } })).truncated, []);
+    const none = await diffOf(root, { shown: { bounds: { keptBytes: 0 } } });
     assert.deepEqual(none.truncated, ['bytes']);
     assert.ok(none.files.every(({ hunks, cut, additions }) => hunks.length === 0 && cut && additions !== null));
-    const unread = await diffOf(root, { bounds: { readBytes: 10 } });
+    const unread = await diffOf(root, { shown: { bounds: { readBytes: 10 } } });
     assert.deepEqual(unread.truncated, ['bytes']);
   });
 
@@ -234,7 +235,9 @@ describe('A commit', () => {
         return { ...reader, history: { ...reader.history, diff } };
       },
     };
-    const { diff } = accepted(await readCommit({ objects, knownDiffs: new Map() }, repository, { id: root, signal }));
+    const { diff } = accepted(
+      await readCommit({ ...reading.node, objects, knownDiffs: new Map() }, repository, { id: root, signal }),
+    );
     assert.deepEqual([diff.files.length, diff.filesTotal, diff.truncated], [7, 7, ['time']]);
     assert.ok(diff.files.every(({ additions, cut }) => additions === null && cut));
     assert.deepEqual(spans, [DIFF_SPAN_MS]);
