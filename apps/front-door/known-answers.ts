@@ -19,7 +19,8 @@ import type { KnownFolder, KnownFolders } from '../../core/use-cases/reading/las
 import type { KnownCommitSeconds } from '../../core/use-cases/reading/list-branch-page.ts';
 import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/reading/path-history.ts';
 import type { KnownPushes, PushedCommits } from '../../core/use-cases/reading/pushes-of-commits.ts';
-import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
+import type { KnownDiffs } from '../../core/use-cases/reading/read-diff.ts';
+import type { KnownLines, LineIndex } from '../../core/use-cases/reading/read-lines.ts';
 import type { KnownSearch, KnownSearches } from '../../core/use-cases/reading/search-code.ts';
 
 /**
@@ -35,6 +36,8 @@ export const KNOWN_COMPARISONS_COMMITS_MAX = 100_000;
 export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
 /** The memory for who brought the lines of files. Internal: what is not kept is looked for again. */
 export const KNOWN_BLAMES_BYTES_MAX = 32 * MIB;
+/** The memory for where the lines of large files begin. Internal: what is not kept is read again. */
+export const KNOWN_LINES_BYTES_MAX = 4 * MIB;
 /** The memory for which push brought which commit. Internal: what is not kept is read again. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
 
@@ -58,6 +61,7 @@ export interface KnownAnswers {
   readonly knownFiles: KnownFiles;
   readonly knownSearches: KnownSearches;
   readonly knownBlames: KnownBlames;
+  readonly knownLines: KnownLines;
 }
 
 /** What a repository takes beside the marks of its commits. */
@@ -104,6 +108,14 @@ function knownOfCommits(): Omit<KnownAnswers, OfFiles> {
     'memory',
     new LRUCache<string, Diff>({ maxSize: KNOWN_DIFFS_BYTES_MAX, sizeCalculation: bytesOf }),
   );
+  const lines = countedCache(
+    'known_lines',
+    'memory',
+    new LRUCache<ObjectId, LineIndex>({
+      maxSize: KNOWN_LINES_BYTES_MAX,
+      sizeCalculation: ({ offsets }) => 8 * offsets.length + 2 * ID_BYTES,
+    }),
+  );
   return {
     commitTotals: { ...shown(totals), underWay: new Map() },
     knownPushes: { ...shown(pushes), underWay: new Map() },
@@ -111,6 +123,7 @@ function knownOfCommits(): Omit<KnownAnswers, OfFiles> {
     knownCommitSeconds: shown(seconds),
     knownComparisons: shown(comparisons),
     knownDiffs: shown(diffs),
+    knownLines: shown(lines),
   };
 }
 

@@ -40,8 +40,11 @@ const TEXTS = {
 };
 
 export interface UnsentBudget {
-  /** `bytes` that are held for the caller already take no more. */
-  hold(caller: Caller, bytes: Uint8Array | string): Pick<Held, 'release'> | HeldRefusal;
+  /**
+   * Bytes that are held for the caller already take no more. A number is of what an answer is made from while it is
+   * read.
+   */
+  hold(caller: Caller, bytes: Uint8Array | string | number): Pick<Held, 'release'> | HeldRefusal;
   /** The bytes of all answers. */
   heldBytes(): number;
 }
@@ -63,11 +66,11 @@ export function createUnsentBudget(): UnsentBudget {
   return {
     heldBytes: budget.heldBytes,
     hold(caller, bytes) {
-      const callers = typeof bytes === 'string' ? new Map<string, Shared>() : sharedOf(bytes);
+      const callers = typeof bytes === 'object' ? sharedOf(bytes) : new Map<string, Shared>();
       const name = 'account' in caller ? caller.account : caller.address;
       const shared = callers.get(name) ?? { held: budget.open(caller), answers: 0 };
       if (shared.answers === 0) {
-        const refusal = shared.held.grow(Buffer.byteLength(bytes));
+        const refusal = shared.held.grow(typeof bytes === 'number' ? bytes : Buffer.byteLength(bytes));
         if (refusal !== null) return refusal;
         callers.set(name, shared);
       }
@@ -95,9 +98,9 @@ export function holdUnsent(
   budget: UnsentBudget,
   response: ServerResponse,
   caller: Caller,
-  bytes: Uint8Array | string,
+  bytes: Uint8Array | string | number,
 ): HeldRefusal | null {
-  if (bytes.length < COUNTED_BYTES_MIN) return null;
+  if ((typeof bytes === 'number' ? bytes : bytes.length) < COUNTED_BYTES_MIN) return null;
   const held = budget.hold(caller, bytes);
   if ('status' in held) return held;
   releaseWith(response, held);

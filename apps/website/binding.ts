@@ -26,6 +26,7 @@ import { methodNotAllowed, notFound, tooOften } from './layout/problems.ts';
 import type { FormOptions, Room, Site } from './layout/room.ts';
 import type { PersonVisit, SignedIn, Visit } from './layout/visit.ts';
 import { FORM_BYTES_MAX } from './limits.ts';
+import { heldBytesOf, pageStream } from './page-stream.ts';
 import { CrossSiteForm, isCrossSite } from './sessions/cross-site.ts';
 import { leaveFlash } from './sessions/flash.ts';
 import { identifyVisitor, personVisit, STRANGER, type VisitMaking, visitOf } from './sessions/visits.ts';
@@ -215,24 +216,36 @@ export function send(
 ): FastifyReply {
   switch (answer.kind) {
     case 'page': {
-      const markup = answer.html.markup();
-      const refusal = hold(context, reply, markup);
-      if (refusal !== null) return refuseUnsent(reply, refusal);
-      reply.code(answer.status).headers(answer.headers).type('text/html; charset=utf-8');
-      return reply.send(markup);
+      const headers = { ...answer.headers, 'content-type': 'text/html; charset=utf-8' };
+      const heldBytes = heldBytesOf(answer.html);
+      const body = heldBytes === null ? answer.html.markup() : pageStream(answer.html);
+      return sendBody(context, reply, { ...answer, headers, body, heldBytes: heldBytes ?? 0 });
     }
     case 'redirect':
       if (answer.flash !== null) leaveFlash(cookies, reply, answer.flash);
       return reply.redirect(answer.path, answer.status);
-    case 'content': {
-      const body = reply.request.method === 'HEAD' ? withoutReading(answer.body) : answer.body;
-      const refusal = body instanceof Readable ? null : hold(context, reply, body);
-      if (refusal !== null) return refuseUnsent(reply, refusal);
-      // A client that stops reading must not keep open what a stream reads from.
-      if (body instanceof Readable) reply.raw.setTimeout(BODY_IDLE_MS, () => reply.raw.destroy());
-      return reply.code(answer.status).headers(answer.headers).send(body);
-    }
+    case 'content':
+      return sendBody(context, reply, answer);
   }
+}
+
+type Body = Pick<Extract<SiteAnswer, { readonly kind: 'content' }>, 'status' | 'headers' | 'body' | 'heldBytes'>;
+
+function sendBody(
+  context: SiteContext,
+  reply: FastifyReply,
+  { status, headers, body: whole, heldBytes = 0 }: Body,
+): FastifyReply {
+  const body = reply.request.method === 'HEAD' ? withoutReading(whole) : whole;
+  const isStream = body instanceof Readable;
+  const refusal = hold(context, reply, isStream ? heldBytes : body);
+  if (refusal !== null) {
+    if (isStream) body.destroy();
+    return refuseUnsent(reply, refusal);
+  }
+  // A client that stops reading must not keep open what a stream reads from.
+  if (isStream) reply.raw.setTimeout(BODY_IDLE_MS, () => reply.raw.destroy());
+  return reply.code(status).headers(headers).send(body);
 }
 
 /** Nothing is read, or made by git, for who asks for the headers alone. */
@@ -243,7 +256,7 @@ function withoutReading(body: Extract<SiteAnswer, { readonly kind: 'content' }>[
 }
 
 /** Holds the memory for an answer that its client may read slowly. */
-function hold({ unsentBudget, clientAddress }: SiteContext, reply: FastifyReply, bytes: Buffer | string) {
+function hold({ unsentBudget, clientAddress }: SiteContext, reply: FastifyReply, bytes: Buffer | string | number) {
   const account = accountOf(reply.request);
   const caller = account === null ? { address: clientAddress(reply.request.raw) } : { account };
   return holdUnsent(unsentBudget, reply.raw, caller, bytes);

@@ -1,9 +1,13 @@
 /** What a person reads on a page of the website, and the form that fills it, as a browser would send it unchanged. */
 import type { SitePage } from './form-browser.ts';
 
+const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"' };
+
 /** Decodes the references that pages escape texts by. */
 export function decodedText(markup: string): string {
-  return markup.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
+  return markup.replaceAll(/&(?:#(\d+)|(\w+));/g, (reference, code: string | undefined, name = '') =>
+    code === undefined ? (NAMED[name] ?? reference) : String.fromCodePoint(Number(code)),
+  );
 }
 
 export function visibleText({ html }: SitePage): string {

@@ -15,7 +15,17 @@ const TYPES = {
   svg: 'image/svg+xml',
 } as const;
 
-const NAMES = ['site.css', 'mark.svg', 'page.js', 'go-to-file.js', 'editor.js', 'webauthn.js', 'passkeys.js'] as const;
+const NAMES = [
+  'site.css',
+  'mark.svg',
+  'page.js',
+  'diff.js',
+  'editor.js',
+  'go-to-file.js',
+  'lines.js',
+  'webauthn.js',
+  'passkeys.js',
+] as const;
 type AssetName = (typeof NAMES)[number];
 export type ScriptName = Extract<AssetName, `${string}.js`>;
 

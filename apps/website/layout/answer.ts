@@ -22,7 +22,14 @@ type Headers = Readonly<Record<string, string>>;
 export type SiteAnswer =
   | { readonly kind: 'page'; readonly status: number; readonly headers: Headers; readonly html: Html }
   | { readonly kind: 'redirect'; readonly status: 301 | 303; readonly path: string; readonly flash: Flash | null }
-  | { readonly kind: 'content'; readonly status: number; readonly headers: Headers; readonly body: Content };
+  | {
+      readonly kind: 'content';
+      readonly status: number;
+      readonly headers: Headers;
+      readonly body: Content;
+      /** The memory that a stream holds until it is read; by default none. */
+      readonly heldBytes?: number;
+    };
 
 type Content = Buffer | string | Readable;
 
@@ -51,8 +58,8 @@ export function movedTo(path: string): SiteAnswer | null {
 }
 
 /** Answers something other than a page, such as a raw file. Its headers name its type and its own policy. */
-export function showContent(body: Content, headers: Headers, status = 200): SiteAnswer {
-  return { kind: 'content', status, headers, body };
+export function showContent(body: Content, headers: Headers, status = 200, heldBytes = 0): SiteAnswer {
+  return { kind: 'content', status, headers, body, heldBytes };
 }
 
 const ANY_ORIGIN = 'http://site.invalid';

@@ -46,6 +46,9 @@ export interface NavigationLink {
   readonly also?: readonly string[];
 }
 
+/** The headers of a request that ask for a part or a version. */
+export type Conditions = Readonly<Partial<Record<'range' | 'if-range' | 'if-none-match', string | undefined>>>;
+
 export interface Visit {
   /** At most one of these three is not null. */
   readonly person: SignedIn | null;
@@ -73,6 +76,8 @@ export interface Visit {
   readonly address: string;
   /** The User-Agent header, cut to `USER_AGENT_LENGTH_MAX`; null without one. */
   readonly agent: string | null;
+  /** Which parts and versions of a file the request asks for (RFC 9110, sections 13 and 14). */
+  readonly conditions: Conditions;
   /** Whether the browser holds the cookie of an earlier sign-in, to whatever account. It proves nothing yet. */
   readonly mayBeKnown: boolean;
   /** Returns an id of the browser if somebody signed in to the account with it before, else null. */

@@ -1,13 +1,12 @@
 /**
- * Colours code with highlight.js: markup for each line, with classes and no styles.
+ * Colours code with highlight.js: runs of a text, and markup for the code in Markdown, with classes and no styles.
  *
- * Invariants: the library's output is text with every `<`, `>`, `&` and quote escaped, and `span` elements; each
- * line that this file returns is balanced, so a page may show any of them alone.
+ * Invariants: the library's output is text with every `<`, `>`, `&` and quote escaped, and `span` elements. Runs cover
+ * the text as it is, character by character; each line of markup is balanced.
  */
 import hljs from 'highlight.js';
 import { markInvisible } from './invisible.ts';
-import { lineWindow } from './line-window.ts';
-import type { CodeJob, CodeLines } from './rendering-job.ts';
+import { createRunList, type Runs, styleOfClass } from './runs.ts';
 
 /** The library's scopes that get a colour, and their class in the stylesheet. Other scopes stay plain. */
 const CLASSES: Readonly<Record<string, string>> = {
@@ -75,16 +74,21 @@ export function highlightedLines(text: string, language: string): readonly strin
   return lines;
 }
 
-/** Returns the lines that fit, with the number of all lines. A line feed ends a line: nothing follows the last. */
-export function codeLines({ text, language, from, bytesMax }: CodeJob): CodeLines {
-  const lines = language === null ? escapedText(markInvisible(text)).split('\n') : highlightedLines(text, language);
-  const all = text === '' || text.endsWith('\n') ? lines.slice(0, -1) : lines;
-  const window = lineWindow(all, from, bytesMax);
-  return { ...window, lines: all.slice(window.from - 1, window.to) };
+/** Returns the colours of a text. Throws for a language that the library does not know. */
+export function colourRuns(text: string, language: string): Runs {
+  const { value } = hljs.highlight(text, { language, ignoreIllegals: true });
+  const list = createRunList();
+  // The styles around the text: of one in another the inner one counts, and one without a colour changes nothing.
+  const styles = [0];
+  for (const [part, scope, isEnd] of value.matchAll(PARTS)) {
+    if (isEnd !== undefined) styles.pop();
+    else if (part.startsWith('<span')) {
+      const style = styleOfClass(CLASSES[scope ?? ''] ?? '');
+      styles.push(style === 0 ? (styles.at(-1) ?? 0) : style);
+    } else list.add(part.replace(ENTITIES, ' ').length, styles.at(-1) ?? 0);
+  }
+  return list.runs();
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-
-function escapedText(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? '');
-}
+/** What the library writes for characters that have a meaning in markup. */
+const ENTITIES = /&(?:lt|gt|amp|quot|#x27);/g;

@@ -8,11 +8,13 @@ import { LRUCache } from 'lru-cache';
 import { KIB, MIB } from '../../../core/kernel/byte-units.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { countedCache } from '../../../core/kernel/shown-caches.ts';
-import type { CodeJob, CodeLines, MarkdownPlace, Rendered, RenderingJob } from './rendering-job.ts';
+import type { ChangedText } from './changed-words.ts';
+import type { MarkdownPlace, Rendered, RenderingJob } from './rendering-job.ts';
 import { createRenderingPool, type RenderingPool } from './rendering-pool.ts';
+import type { Runs } from './runs.ts';
 
 /** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
-export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
+export const RENDERED_MARKDOWN_LENGTH_MAX = MIB;
 export const RENDERED_CODE_LENGTH_MAX = 512 * KIB;
 /** The memory for rendered texts. Internal: what is not kept is rendered again. */
 export const RENDERED_CACHE_BYTES_MAX = 32 * MIB;
@@ -26,8 +28,13 @@ export interface RenderedText {
 export interface Renderer {
   /** Null if the text is too long or could not be rendered in time. `person` takes turns with others. */
   markdown(person: string, source: RenderedText & { readonly place: MarkdownPlace }): Promise<string | null>;
-  /** Returns some lines, without colours if the text is too long for them; null if that took too long. */
-  code(person: string, source: Pick<RenderedText, 'id'> & CodeJob): Promise<CodeLines | null>;
+  /** Null if the text is too long or could not be coloured in time. */
+  colours(person: string, source: RenderedText & { readonly language: string }): Promise<Runs | null>;
+  /**
+   * The colours of the lines of a diff, and the words that changed in them. `key` names the diff. Null if they are too
+   * long or that took too long.
+   */
+  changes(person: string, diff: { readonly key: string; readonly files: readonly ChangedText[] }): Promise<Runs | null>;
   close(): Promise<void>;
 }
 
@@ -45,7 +52,7 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
     'memory',
     new LRUCache<string, Rendered>({
       maxSize: RENDERED_CACHE_BYTES_MAX,
-      sizeCalculation: (rendered, key) => 2 * (key.length + lengthOf(rendered)),
+      sizeCalculation: (rendered, key) => 2 * key.length + bytesOf(rendered),
     }),
   );
   const failed = countedCache(
@@ -84,19 +91,23 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
       const rendered = await render(person, key, { kind: 'markdown', text, place });
       return typeof rendered === 'string' ? rendered : null;
     },
-    async code(person, { id, text, language, from, bytesMax }) {
-      const colours = text.length > RENDERED_CODE_LENGTH_MAX ? null : language;
-      const key = JSON.stringify(['code', id, text.length, colours, from, bytesMax]);
-      const rendered = await render(person, key, { kind: 'code', text, language: colours, from, bytesMax });
+    async colours(person, { id, text, language }) {
+      if (text.length > RENDERED_CODE_LENGTH_MAX) return null;
+      const key = JSON.stringify(['colours', id, text.length, language]);
+      const rendered = await render(person, key, { kind: 'colours', text, language });
+      return typeof rendered === 'object' ? rendered : null;
+    },
+    async changes(person, { key: name, files }) {
+      const length = files.reduce((sum, { text }) => sum + text.length, 0);
+      if (length > RENDERED_CODE_LENGTH_MAX) return null;
+      const key = JSON.stringify(['changes', name, length]);
+      const rendered = await render(person, key, { kind: 'changes', files });
       return typeof rendered === 'object' ? rendered : null;
     },
     close: () => pool.close(),
   };
 }
 
-/** The bookkeeping of a line's text counts as 16 characters. */
-function lengthOf(rendered: Rendered): number {
-  return typeof rendered === 'string'
-    ? rendered.length
-    : rendered.lines.reduce((sum, line) => sum + line.length + 16, 16);
+function bytesOf(rendered: Rendered): number {
+  return typeof rendered === 'string' ? 2 * rendered.length : rendered.byteLength;
 }

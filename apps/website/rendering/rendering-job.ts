@@ -1,6 +1,6 @@
 /** What a rendering thread is asked to do, and what it answers: plain data, which is copied from thread to thread. */
-
-import type { LineWindow } from './line-window.ts';
+import type { ChangedText } from './changed-words.ts';
+import type { Runs } from './runs.ts';
 
 /** Where a Markdown text stands in its repository, so that its relative links lead into the repository's pages. */
 export interface MarkdownPlace {
@@ -16,23 +16,11 @@ export interface MarkdownPlace {
 
 export type RenderingJob =
   | { readonly kind: 'markdown'; readonly text: string; readonly place: MarkdownPlace }
-  | ({ readonly kind: 'code' } & CodeJob);
+  | { readonly kind: 'colours'; readonly text: string; readonly language: string }
+  | { readonly kind: 'changes'; readonly files: readonly ChangedText[] };
 
-export interface CodeJob {
-  readonly text: string;
-  /** Null: without colours. */
-  readonly language: string | null;
-  /** The first line wanted, counted from 1, and how many bytes of markup may follow. */
-  readonly from: number;
-  readonly bytesMax: number;
-}
-
-/** Some lines of a text, each as markup of its own. */
-export interface CodeLines extends LineWindow {
-  readonly lines: readonly string[];
-}
-
-export type Rendered = string | CodeLines;
+/** Markup, or the colours of a text. */
+export type Rendered = string | Runs;
 
 export type ThreadMessage =
   /** The thread has loaded its libraries. */

@@ -5,7 +5,9 @@
  * network, and a job leaves nothing behind for the next one, so the pool may end it at any moment.
  */
 import { parentPort } from 'node:worker_threads';
-import { codeLines } from './code.ts';
+import { fitsInto, LONG_PAGE_ROOM, weighMarkup } from '../layout/weight.ts';
+import { changedRuns } from './changed-words.ts';
+import { colourRuns } from './code.ts';
 import { renderMarkdown } from './markdown.ts';
 import type { Rendered, RenderingJob, ThreadMessage } from './rendering-job.ts';
 
@@ -14,18 +16,24 @@ if (port === null) throw new TypeError('This module runs as a thread of the rend
 
 function render(job: RenderingJob): Rendered {
   switch (job.kind) {
-    case 'markdown':
-      return renderMarkdown(job.text, job.place);
-    case 'code':
-      return codeLines(job);
+    case 'markdown': {
+      const markup = renderMarkdown(job.text, job.place);
+      if (!fitsInto(weighMarkup(markup), LONG_PAGE_ROOM)) throw new RangeError('No page holds the rendered text');
+      return markup;
+    }
+    case 'colours':
+      return colourRuns(job.text, job.language);
+    case 'changes':
+      return changedRuns(job.files);
   }
 }
 
-const answer = (message: ThreadMessage): void => port.postMessage(message);
+const answer = (message: ThreadMessage, moved: readonly ArrayBuffer[] = []): void => port.postMessage(message, moved);
 
 port.on('message', (job: RenderingJob) => {
   try {
-    answer({ rendered: render(job) });
+    const rendered = render(job);
+    answer({ rendered }, typeof rendered === 'string' ? [] : [rendered.buffer]);
   } catch {
     answer({ failed: true });
   }

@@ -11,7 +11,7 @@ import { type FileText, fileText } from '../../../core/git/file-text.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
-import { type BlamedFile, blameFile } from '../../../core/use-cases/reading/blame-file.ts';
+import { type BlamedFile, blameFile, type LineSpan } from '../../../core/use-cases/reading/blame-file.ts';
 import { namesIn } from '../../../core/use-cases/reading/list-tree.ts';
 import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import type { Contents } from '../../../core/use-cases/reading/read-contents.ts';
@@ -19,17 +19,17 @@ import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { bytesOf } from '../layout/weight.ts';
+import { addWeights, fitsInto, LONG_PAGE_ROOM, type Weight } from '../layout/weight.ts';
 import { languageOf } from '../rendering/language.ts';
-import type { LineWindow } from '../rendering/line-window.ts';
+import { countLines, linesOf, weighLine, weighRuns, weighText, wholeCharacters } from '../rendering/line-markup.ts';
+import type { Runs } from '../rendering/runs.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
-import { roomBeside, roomInSteps, windowPager } from './blob.ts';
+import { lineAsked, numbered, WINDOW_LINE_LENGTH_MAX, windowPager } from './code-view.ts';
 import { contentsAt } from './contents-at.ts';
-import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
-import { PAGE_WHOLE_BYTES_MAX } from './limits.ts';
-import { numberAsked, type PageRequest, showRefusal } from './page-request.ts';
+import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
 import { pusherName } from './pushed-by.ts';
-import { renderedLines, type ShownLines } from './rendered.ts';
+import { laterLineRows, type NumberedLine, type RowOfLines } from './rendered.ts';
 import { counted, pathText, shownName, subjectOf } from './shown-text.ts';
 
 export async function showBlame(asked: PageRequest, place: RefPath): Promise<SiteAnswer> {
@@ -47,29 +47,30 @@ export async function showBlame(asked: PageRequest, place: RefPath): Promise<Sit
   if (commit === null) return without('This tag leads to a file, and to no commit.');
   const text = textOf(contents);
   if ('why' in text) return without(text.why);
-  // The head of the box has the path up to four times.
-  const headBytes = BOX_BYTES + 4 * placeAddress(repository, 'commits', commit, names).length;
-  const room = roomFor(asked, roomBeside(frameBytes(asked, ref) + bytesOf(above) + headBytes));
-  const lines = await linesAsked(asked, { id: contents.id, text: text.text, names, bytesMax: room / 2 });
-  if (lines === null) return without('The server is too busy to show this file.');
+  const from = lineAsked(asked);
   const path = { names, folder: false };
-  const blamed = await blameFile(context, repository, { ref: commit, path, shown: lines, signal: visit.signal });
+  const shown = (blame: Blame): LineSpan => planOf(text.text, blame, from);
+  const blamed = await blameFile(context, repository, { ref: commit, path, shown, signal: visit.signal });
   if ('refused' in blamed) return showRefusal(asked, blamed.refused);
+  const plan = planOf(text.text, blamed.blame, from);
   const pushes = await pushesOfCommits(context, repository, [...blamed.commits.keys()], visit.signal);
-  const { table, to } = tableOf(asked, lines, { ...blamed, pushes }, room);
+  const runs = await coloursOf(asked, { id: contents.id, text: text.text, names, plan });
+  const isWhole = plan.from === 1 && plan.to === plan.total;
   const content = html`${above}${boxOf(
     asked,
     place,
-    { commit, facts: counted(lines.total, 'line') },
-    html`${notFoundNote(blamed.blame, lines.total)}${table}${windowPager({ ...lines, to }, asked)}`,
+    { commit, facts: counted(plan.total, 'line') },
+    html`${notFoundNote(blamed.blame, plan.total)}${tableOf(asked, { text: text.text, runs, plan }, { ...blamed, pushes })}${
+      !isWhole && windowPager(asked, { first: plan.from, last: plan.to, total: plan.total })
+    }`,
   )}`;
-  return answer(asked, place, content, lines.from);
+  return answer(asked, place, content, plan.from);
 }
 
 function answer(asked: PageRequest, { ref, names }: RefPath, content: Html, from = 1): SiteAnswer {
   const lines = from === 1 ? '' : `, from line ${from}`;
   const title = `Blame of ${pathText(names)} at ${shownName(ref)}${lines}`;
-  return showRepositoryPage(asked, { title, tab: 'Code', ref }, content);
+  return showRepositoryPage(asked, { title, tab: 'Code', ref, scripts: ['lines.js'] }, content);
 }
 
 async function headOf(asked: PageRequest, { ref, names }: RefPath): Promise<Html> {
@@ -90,7 +91,9 @@ function boxOf(
     'blob',
     ref,
     'File',
-  )}${link('commits', ref, 'History')}${commit !== null && link('blame', commit, 'Permalink')}</span></header>${content}</section>`;
+  )}${link('commits', ref, 'History')}${
+    commit !== null && html`<a data-permalink href="${placeAddress(repository, 'blame', commit, names)}">Permalink</a>`
+  }</span></header>${content}</section>`;
 }
 
 function emptyBox({ repository }: PageRequest, { ref, names }: RefPath, why: string): Html {
@@ -122,62 +125,96 @@ function lineFeedsOf(bytes: Uint8Array): number {
 }
 
 const LINE_FEED = 0x0a;
-/** The head of the table, and the links between its parts. */
-const BOX_BYTES = 1_200;
-
-function roomFor({ visit }: PageRequest, left: number): number {
-  if (visit.url.searchParams.has('all')) return PAGE_WHOLE_BYTES_MAX;
-  return roomInSteps(left);
+/** One range of lines, as far as the page shows it. */
+interface PlannedRow {
+  readonly origin: BlameOrigin | null;
+  readonly lines: NumberedLine[];
 }
 
-interface LinesJob {
+interface Plan extends LineSpan {
+  readonly rows: readonly PlannedRow[];
+  /** The lines of the whole text. */
+  readonly total: number;
+  readonly weight: Weight;
+}
+
+/** The elements of the cells of a row, and their bytes without the path of the file before. */
+const ROW: Weight = { bytes: 1_500, elements: 16 };
+const PATH_BYTES = 3;
+
+/** Chooses the lines that a page holds with their commits, from one on; at least one line. */
+function planOf(text: string, blame: Blame, asked: number): Plan {
+  const total = countLines(text);
+  const from = Math.min(Math.max(1, asked), Math.max(1, total));
+  const ranges = rangesWithin(blame, { from, to: total });
+  const rows: PlannedRow[] = [];
+  let weight: Weight = { bytes: 0, elements: 0 };
+  let to = from - 1;
+  let at = 0;
+  for (const line of numbered(linesOf(text), 1)) {
+    if (line.number < from) continue;
+    const range = ranges[at];
+    if (range === undefined) break;
+    const begins = line.number === range.from;
+    const end = wholeCharacters(text, Math.min(line.end, line.start + WINDOW_LINE_LENGTH_MAX));
+    const ofLine = weighLine(weighText(text, line.start, end), line.number);
+    const more = addWeights(weight, begins ? addWeights(ofLine, weighRow(range.origin)) : ofLine);
+    if (!fitsInto(more, LONG_PAGE_ROOM) && to >= from) break;
+    weight = more;
+    to = line.number;
+    if (begins) rows.push({ origin: range.origin, lines: [] });
+    rows.at(-1)?.lines.push({ ...line, end, isCut: end < line.end });
+    if (line.number === range.to) at += 1;
+  }
+  return { from, to: Math.max(to, from), total, rows, weight };
+}
+
+function weighRow(origin: BlameOrigin | null): Weight {
+  return { bytes: ROW.bytes + PATH_BYTES * (origin?.previous?.path.length ?? 0), elements: ROW.elements };
+}
+
+interface ColouredFile {
   readonly id: ObjectId;
   readonly text: string;
   readonly names: RefPath['names'];
-  readonly bytesMax: number;
+  readonly plan: Plan;
 }
 
-/** Null if the server is too busy. */
-async function linesAsked(asked: PageRequest, { names, ...source }: LinesJob): Promise<ShownLines | null> {
+/** A part of a text has no colours, nor has a text that would be too heavy with them. */
+async function coloursOf(
+  { context, visit }: PageRequest,
+  { id, text, names, plan }: ColouredFile,
+): Promise<Runs | null> {
   const language = languageOf(decodeUtf8Lossy(names.at(-1) ?? new Uint8Array()));
-  const job = { ...source, from: numberAsked(asked.visit, 'from', 1) };
-  return (await renderedLines(asked, { ...job, language })) ?? (await renderedLines(asked, { ...job, language: null }));
+  if (language === null || plan.from > 1 || plan.to < plan.total) return null;
+  const runs = await context.renderer.colours(visit.person.account, { id, text, language });
+  return runs !== null && fitsInto(addWeights(plan.weight, weighRuns(text, runs)), LONG_PAGE_ROOM) ? runs : null;
 }
 
 interface Found extends Pick<BlamedFile, 'blame' | 'commits'> {
   readonly pushes: ReadonlyMap<ObjectId, PushRow>;
 }
 
-/** What is around the cells of a row. */
-const ROW_BYTES = 120;
+interface ShownText {
+  readonly text: string;
+  readonly runs: Runs | null;
+  readonly plan: Plan;
+}
 
-/** A row for each range, with fewer lines than were asked for if they take too many bytes; at least one line. */
-function tableOf(
-  asked: PageRequest,
-  shown: ShownLines,
-  found: Found,
-  bytesMax: number,
-): { readonly table: Html; readonly to: number } {
-  const rows: Html[] = [];
-  let left = bytesMax;
-  let to = shown.from - 1;
-  for (const { from, to: end, origin } of rangesWithin(found.blame, shown)) {
-    const cells = cellsOf(asked, origin, found);
-    left -= bytesOf(cells) + ROW_BYTES;
-    const lines: Html[] = [];
-    for (let number = from; number <= end; number += 1) {
-      const line = html`<a id="L${number}" href="#L${number}">${number}</a>${shown.lines[number - shown.from] ?? ''}
-`;
-      left -= bytesOf(line);
-      if (left < 0 && to >= shown.from) break;
-      lines.push(line);
-      to = number;
+/** A row for each range. */
+function tableOf(asked: PageRequest, { text, runs, plan }: ShownText, found: Found): Html {
+  const after = html`</code></pre></td></tr>`;
+  function* rows(): Generator<RowOfLines> {
+    for (const { origin, lines } of plan.rows) {
+      const before = html`<tr>${cellsOf(asked, origin, found)}<td><pre class="lines"><code>`;
+      yield { before, lines, after };
     }
-    if (lines.length > 0) rows.push(html`<tr>${cells}<td><pre class="lines"><code>${lines}</code></pre></td></tr>`);
-    if (left < 0) break;
   }
-  const table = html`<div class="scroll" tabindex="0" role="group" aria-label="Lines with their commits"><table class="blame"><thead><tr><th>Commit</th><th>When</th><th>Pushed</th><th>Earlier</th><th>Lines</th></tr></thead><tbody>${rows}</tbody></table></div>`;
-  return { table, to };
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Lines with their commits"><table class="blame"><thead><tr><th>Commit</th><th>When</th><th>Pushed</th><th>Earlier</th><th>Lines</th></tr></thead><tbody>${laterLineRows(
+    text,
+    runs,
+    rows,
+  )}</tbody></table></div>`;
 }
 
 interface LineRange {
@@ -188,7 +225,7 @@ interface LineRange {
 }
 
 /** Returns the parts of the ranges that are within the lines; together they are all of the lines. */
-function rangesWithin({ ranges }: Blame, { from, to }: LineWindow): readonly LineRange[] {
+function rangesWithin({ ranges }: Blame, { from, to }: LineSpan): readonly LineRange[] {
   const found: LineRange[] = [];
   let next = from;
   for (const { start, count, origin } of ranges) {

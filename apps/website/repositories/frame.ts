@@ -8,7 +8,7 @@ import type { ScriptName } from '../assets/files.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { bytesOf, textBytes } from '../layout/weight.ts';
+import { bytesOf } from '../layout/weight.ts';
 import {
   filesAddress,
   type PlaceKind,
@@ -68,22 +68,6 @@ function tabsOf({ repository }: PageRequest, current: Tab, ref: string): Content
   return tabs.map(
     ([label, path]) => html`<a href="${path}"${label === current && html` aria-current="page"`}>${label}</a>`,
   );
-}
-
-/**
- * What the document around the content takes, without the names of its repository, and how often it has their address.
- */
-const FRAME_BYTES = 4_900;
-const FRAME_ADDRESSES = 18;
-/** The band of a page of the past, and the moment in its links. */
-const AS_OF_BYTES = 1_500;
-
-/** Returns about how many bytes of a page at a ref are not its content. Two links have the ref. */
-export function frameBytes({ repository }: PageRequest, ref: string): number {
-  const description = shownName(repository.owned.description ?? '');
-  const past = repository.asOf === undefined ? 0 : AS_OF_BYTES;
-  const addresses = FRAME_ADDRESSES * repositoryAddress(repository).length + 2 * encodeURIComponent(ref).length;
-  return FRAME_BYTES + past + addresses + textBytes(description);
 }
 
 /**

@@ -8,12 +8,11 @@ import { copyBox } from '../layout/copy-box.ts';
 import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
-import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { placeAddress } from './addresses.ts';
 import { downloadLinks } from './archive.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderTable } from './folder-table.ts';
-import { cloneUrl, frameBytes, goToFile, refPicker, showRepositoryPage } from './frame.ts';
+import { cloneUrl, goToFile, refPicker, showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { pager } from './pager.ts';
 import { pusher } from './pushed-by.ts';
@@ -40,7 +39,7 @@ export async function showHome(asked: PageRequest): Promise<SiteAnswer> {
     listing.entries.total,
   )}`;
   const beside = html`<aside class="stack">${cloneBox(asked)}${await facts(asked)}</aside>`;
-  const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked, ref) + bytesOf(above, beside)));
+  const readme = await readmeOf(asked, listing);
   const content = html`<div class="beside"><div class="stack">${above}${readme}</div>${beside}</div>`;
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }

@@ -1,12 +1,7 @@
 /** Limits that several files of this folder share. */
 import { KIB, MIB } from '../../../core/kernel/byte-units.ts';
 
-/** Bytes of a page's markup for a text of a repository; the rest is on further pages. */
-export const PAGE_TEXT_BYTES_MAX = 44 * KIB;
-/**
- * Bytes of a page's markup for a text of a repository, for somebody who asks for longer pages: what takes a few
- * milliseconds of the event loop.
- */
+/** Bytes of a README's markup below a folder. Internal: the page of the file has all of it. */
 export const PAGE_WHOLE_BYTES_MAX = 256 * KIB;
 
 /** The body of a form with the text of a file, whose line ends browsers send as two bytes, and with a message. */

@@ -6,7 +6,7 @@
  */
 import type { WantedChange } from '../../../core/use-cases/pushing/decide-commit.ts';
 import { tryCommit } from '../../../core/use-cases/pushing/write-commit.ts';
-import type { KnownDiffs } from '../../../core/use-cases/reading/read-commit.ts';
+import type { KnownDiffs } from '../../../core/use-cases/reading/read-diff.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { CHANGE_FAULTS } from '../../front-door/texts/change-faults.ts';
 import type { SiteAnswer } from '../layout/answer.ts';

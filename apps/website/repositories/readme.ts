@@ -9,7 +9,7 @@ import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
-import { PAGE_TEXT_BYTES_MAX } from './limits.ts';
+import { PAGE_WHOLE_BYTES_MAX } from './limits.ts';
 import type { PageRequest } from './page-request.ts';
 import { renderedMarkdown } from './rendered.ts';
 import { encodingFacts, shownName } from './shown-text.ts';
@@ -18,13 +18,10 @@ import { encodingFacts, shownName } from './shown-text.ts';
 const NAMES: readonly RegExp[] = [/^readme\.(md|markdown)$/i, /^readme(\.txt|\.rst|\.adoc)?$/i];
 /** Bytes of the longest of these names. Internal: it follows from the names of READMEs. */
 const NAME_BYTES_MAX = 'readme.markdown'.length;
-/** The box around it. */
-const BOX_BYTES = 300;
 /** Below this, only its name is shown. */
 export const MARKUP_BYTES_MIN = 2_000;
 
-/** `room` is how many bytes of the page are left. */
-export async function readmeOf(asked: PageRequest, folder: TreeListing, room: number): Promise<Html> {
+export async function readmeOf(asked: PageRequest, folder: TreeListing): Promise<Html> {
   const { repository } = asked;
   const entry = readmeEntry(folder.entries.items);
   if (entry === undefined) return NOTHING;
@@ -35,8 +32,11 @@ export async function readmeOf(asked: PageRequest, folder: TreeListing, room: nu
   if (shown === null) return NOTHING;
   const address = placeAddress(repository, 'blob', folder.place.ref, names);
   const readme = { id: file.id, text: shown.text, ref: folder.place.ref, names };
-  const left = Math.min(PAGE_TEXT_BYTES_MAX, room - BOX_BYTES - 2 * address.length - textBytes(shownName(entry.name)));
-  const { markup, isWhole } = await shortenedReadme((part) => renderedMarkdown(asked, part), readme, left);
+  const { markup, isWhole } = await shortenedReadme(
+    (part) => renderedMarkdown(asked, part),
+    readme,
+    PAGE_WHOLE_BYTES_MAX,
+  );
   return html`<section class="box"><header><h2><bdi><a href="${address}">${shownName(entry.name)}</a></bdi></h2>${encodingFacts(
     shown,
   ).map((fact) => html`<span class="soft end">${fact}</span>`)}</header>${markup}${

@@ -7,12 +7,11 @@ import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import { downloadLinks } from './archive.ts';
 import { contentsAt } from './contents-at.ts';
 import { folderTable } from './folder-table.ts';
-import { breadcrumbs, frameBytes, goToFile, refPicker, showRepositoryPage } from './frame.ts';
+import { breadcrumbs, goToFile, refPicker, showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
@@ -44,7 +43,7 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
   }${folderLinks(asked, { ref, names })}${downloadLinks(asked, { ref, folder: names, label: 'Download' })}</div>
 <h1 class="unseen">${shownName(names.at(-1) ?? repository.owned.name)}</h1>
 <section class="box" aria-label="Files">${await lastCommitAt(asked, listing.commit?.id ?? null, names)}${table}</section>${more}`;
-  const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked, ref) + bytesOf(above)));
+  const readme = await readmeOf(asked, listing);
   const content = html`${above}${readme}`;
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code', ref }, content);
 }

@@ -4,6 +4,7 @@
  * Invariants: a session counts only if its account can be entered and has the session's epoch, as of the log's head
  * when the request arrived. So a change of the password ends every other session on every node at its next request.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import type { StoredSession } from '../../../core/ports/session-store.ts';
@@ -86,11 +87,17 @@ export function visitOf(making: VisitMaking, request: FastifyRequest, reply: Fas
     signal: closedSignal(reply.raw),
     address: context.clientAddress(request.raw),
     agent: agentOf(request.raw.headers['user-agent']),
+    conditions: conditionsOf(request.raw.headers),
     mayBeKnown: request.cookies[cookies.names.browser] !== undefined,
     knownBrowser: (account) => knownBrowser({ formKey: context.formKey, cookies }, request, account),
     csrf: () => (token ??= reply.generateCsrf({ userInfo: formOwner(request) })),
     session: sessionOf(context, cookies, request, reply),
   };
+}
+
+function conditionsOf(headers: IncomingHttpHeaders): Visit['conditions'] {
+  const { range, 'if-none-match': noneMatch, 'if-range': ifRange } = headers;
+  return { range, 'if-none-match': noneMatch, 'if-range': ifRange?.toString() };
 }
 
 /** Adds to a visit what only somebody who is signed in has. */

@@ -36,13 +36,18 @@ export interface BlameContext extends ObjectsContext {
   readonly knownBlames: KnownBlames;
 }
 
+export interface LineSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface WantedBlame {
   /** A text as resolve-ref.ts reads it; null: the default branch. */
   readonly ref: string | null;
   /** Null for a text that cannot name anything in a tree. */
   readonly path: ContentsPath | null;
-  /** Lines, counted from 1, whose commits are read too; null: those of no line. */
-  readonly shown: { readonly from: number; readonly to: number } | null;
+  /** Chooses the lines, counted from 1, whose commits are read too; null: those of no line. */
+  readonly shown: ((blame: Blame) => LineSpan) | null;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
@@ -78,7 +83,7 @@ export async function blameFile(
     const file = { tip, path: bytesOf(path), blob: found.id, signal };
     // git has no first line to begin with in an empty file.
     const blame = found.sizeBytes === 0 ? NO_BLAME : await blameOnce(context, reader, file);
-    const ids = shown === null ? [] : commitsOf(blame, shown);
+    const ids = shown === null ? [] : commitsOf(blame, shown(blame));
     const rows = await readCommitRows(reader, ids);
     return { commit: tip, blame, commits: new Map(rows.map((row) => [row.id, row])) };
   });
@@ -91,10 +96,7 @@ export function rangesOnPage({ ranges }: Blame, { offset, limit }: Page): PageOf
 }
 
 /** Returns the commits that brought the lines, each once. */
-function commitsOf(
-  { ranges }: Blame,
-  { from, to }: { readonly from: number; readonly to: number },
-): readonly ObjectId[] {
+function commitsOf({ ranges }: Blame, { from, to }: LineSpan): readonly ObjectId[] {
   const ids = new Set<ObjectId>();
   for (const { start, count, origin } of ranges) if (start <= to && start + count > from) ids.add(origin.commit);
   return [...ids];

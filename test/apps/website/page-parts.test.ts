@@ -20,8 +20,6 @@ import { ROWS_BYTES_MAX, rowsOfPage } from '../../../apps/website/history/list.t
 import { ADDRESSES_NAMED_MAX, useRow } from '../../../apps/website/history/token-activity.ts';
 import { REFS_NAMED_MAX, tellEvent } from '../../../apps/website/history/words.ts';
 import { type Content, html } from '../../../apps/website/layout/html.ts';
-import { PAGE_BYTES_MAX } from '../../../apps/website/layout/weight.ts';
-import { ROOM_BYTES_MIN, roomBeside } from '../../../apps/website/repositories/blob.ts';
 import { shortenedText, SHOWN_LENGTH_MAX as TRUST_SHOWN_LENGTH_MAX } from '../../../apps/website/trust/list.ts';
 import { ATTEMPTS_SHOWN_MAX, attemptLog, bodyText, SHOWN_LENGTH_MAX } from '../../../apps/website/webhooks/delivery.ts';
 import { deliveryTable, OPEN_MAX } from '../../../apps/website/webhooks/webhook.ts';
@@ -197,9 +195,4 @@ test('The page of a webhook shows the attempts of as many pending deliveries as 
 test('The list of trust rules shows a text whole up to the limit, and cuts a longer one', () => {
   const whole = x(TRUST_SHOWN_LENGTH_MAX);
   assert.deepEqual([shortenedText(whole), shortenedText(`${whole}x`)], [whole, `${whole}…`]);
-});
-
-test('A text has the least room of a page where its names leave no more', () => {
-  const full = PAGE_BYTES_MAX - ROOM_BYTES_MIN;
-  assert.deepEqual([full - 1, full, full + 1].map(roomBeside), [ROOM_BYTES_MIN + 1, ROOM_BYTES_MIN, ROOM_BYTES_MIN]);
 });

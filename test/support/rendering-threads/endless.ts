@@ -5,7 +5,7 @@
 import { parentPort } from 'node:worker_threads';
 import type { RenderingJob } from '../../../apps/website/rendering/rendering-job.ts';
 
-parentPort?.on('message', ({ text }: RenderingJob) => {
+parentPort?.on('message', ({ text }: Extract<RenderingJob, { readonly text: string }>) => {
   while (text === 'endless');
   const held: number[][] = [];
   while (text === 'huge') held.push(Array.from({ length: 100_000 }, (_, n) => n + 0.5));

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import hljs from 'highlight.js';
 import { describe, test } from 'vitest';
-import { codeLines, highlightedLines } from '../../../../apps/website/rendering/code.ts';
+import { colourRuns, highlightedLines } from '../../../../apps/website/rendering/code.ts';
 import { languageOf } from '../../../../apps/website/rendering/language.ts';
+import { markupOf } from '../../../../apps/website/rendering/line-markup.ts';
+import { lengthOfRun } from '../../../../apps/website/rendering/runs.ts';
 
 describe('Coloured code', () => {
   test('has one balanced markup for each line, also inside what spans lines', () => {
@@ -44,19 +46,28 @@ describe('Coloured code', () => {
   });
 });
 
-describe('Lines of code', () => {
-  test('without a language are text, and only those that fit are returned with the number of all', () => {
-    const text = '<b>&"\n\u202Etwo\r\nthree\n';
-    const job = { text, language: null, from: 1, bytesMax: 1_000 };
-    assert.deepEqual(codeLines(job), {
-      lines: ['&lt;b&gt;&amp;&quot;', '⟨U+202E⟩two', 'three'],
-      from: 1,
-      to: 3,
-      total: 3,
-    });
-    assert.deepEqual(codeLines({ ...job, from: 3, bytesMax: 1 }), { lines: ['three'], from: 3, to: 3, total: 3 });
-    assert.deepEqual(codeLines({ ...job, language: 'c', from: 2 }).lines.length, 2);
-    assert.deepEqual(codeLines({ ...job, text: '' }), { lines: [], from: 1, to: 1, total: 0 });
+describe('The colours of a text', () => {
+  test('cover it as it is, with the marks that markup escapes and those that are invisible', () => {
+    const text = 'const a = "<&\u202E\'";\r\n// `b`\n';
+    const runs = colourRuns(text, 'javascript');
+    const whole = { start: 0, end: text.length };
+    assert.equal(
+      runs.reduce((sum, run) => sum + lengthOfRun(run), 0),
+      text.length,
+    );
+    assert.match(
+      markupOf(text, runs)(whole),
+      /<span class=str>&quot;&lt;&amp;⟨U\+202E⟩'&quot;<\/span>;\n<span class=com>/,
+    );
+  });
+
+  test('are those of the inner part where one is in another', () => {
+    const text = 'const x = `a${1}b`;';
+    const markup = markupOf(text, colourRuns(text, 'javascript'))({ start: 0, end: text.length });
+    assert.equal(
+      markup,
+      '<span class=key>const</span> x = <span class=str>`a${</span><span class=num>1</span><span class=str>}b`</span>;',
+    );
   });
 });
 

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type Content, html } from '../../../../apps/website/layout/html.ts';
-import { START_LENGTH_MAX, startOfFile } from '../../../../apps/website/repositories/blob.ts';
 import { PARENTS_SHOWN_MAX, parents } from '../../../../apps/website/repositories/commit.ts';
 import { COMMITS_BYTES_MAX } from '../../../../apps/website/repositories/compare.ts';
 import {
@@ -140,10 +139,4 @@ test('A README is shown from the least room on, and not in less', async () => {
   const shown = async (room: number) => shortenedReadme(() => assert.fail('it is not Markdown'), readme, room);
   assert.match((await shown(MARKUP_BYTES_MIN)).markup.markup(), /Reads the sky/);
   assert.equal((await shown(MARKUP_BYTES_MIN - 1)).markup.markup(), '');
-});
-
-test('A file that is not rendered in time is shown up to the limit', () => {
-  const shown = (length: number): string | undefined => /<pre[^>]*>(x*)</.exec(startOfFile(x(length)).markup())?.[1];
-  assert.equal(shown(START_LENGTH_MAX), x(START_LENGTH_MAX));
-  assert.equal(shown(START_LENGTH_MAX + 1), x(START_LENGTH_MAX));
 });

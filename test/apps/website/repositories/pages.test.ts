@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
-import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
-import { PAGE_WHOLE_BYTES_MAX } from '../../../../apps/website/repositories/limits.ts';
+import { LONG_PAGE_BYTES_MAX, LONG_PAGE_ROOM, PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
 import { PAGE_ENTRIES_MAX } from '../../../../apps/website/repositories/tree.ts';
 import { PAGE_COMMITS_MAX } from '../../../../core/kernel/limits.ts';
 import { suiteEnding } from '../../../support/cleanup.ts';
@@ -48,8 +47,20 @@ describe('The pages of repositories', () => {
     await commitFile(work, 'manual/guide.md', '# Guide\n\n[home](../README.md) ![logo](logo.png)\n');
     await commitFile(work, 'manual/logo.png', 'not really an image');
     await commitFile(work, 'long.txt', Array.from({ length: 3_000 }, (_, n) => `line number ${n + 1}\n`).join(''));
-    await commitFile(work, 'newlines', '\n'.repeat(1_000_000));
+    await commitFile(
+      work,
+      'large.txt',
+      Array.from({ length: 60_000 }, (_, n) => `line ${n + 1} of a large file\n`).join(''),
+    );
+    await commitFile(work, 'newlines', '\n'.repeat(200_000));
     await commitFile(work, 'binary', '\0\x01\x02');
+    await commitFile(work, 'odd/values.csv', 'name,count\n"a, b",1\n');
+    await commitFile(work, 'odd/film.mp4', '\0not a film');
+    const links = { 'to-file': '../long.txt', 'to-folder': '../manual/', 'to-nothing': 'gone', outside: '../../etc' };
+    for (const [name, target] of Object.entries(links)) {
+      const id = (await git(work, ['hash-object', '-w', '--stdin'], target)).trim();
+      await git(work, ['update-index', '--add', '--cacheinfo', `120000,${id},odd/${name}`]);
+    }
     await commitFile(work, 'empty', '');
     await commitFile(work, 'große Datei #1?.txt', 'umlaut');
     await commitFile(work, 'README.md', '# Engine\n\nReads [the guide](manual/guide.md).\n');
@@ -86,7 +97,7 @@ describe('The pages of repositories', () => {
       /manual Write manual\/logo.png .* src Write src\/lib\/index.ts/,
       'folders first, each with its last commit',
     );
-    assert.match(home.html, /<h3 id="md-engine">Engine<\/h3>/);
+    assert.match(home.html, /<h3 id="engine">Engine<\/h3>/);
     assert.match(home.html, /<a href="\/ada\/engine\/blob\/main\/manual\/guide.md">the guide<\/a>/);
     const [, shownUrl = ''] = /<code[^>]*>(http[^<]*engine\.git)<\/code>/.exec(home.html) ?? [];
     assert.equal(shownUrl, `${strata.url}/r/ada/engine.git`);
@@ -202,32 +213,40 @@ describe('The pages of repositories', () => {
     );
   });
 
-  test('show a long file in parts that each stay light, and on longer pages when asked', async () => {
-    let next: string | null = '/ada/engine/blob/main/long.txt';
-    const numbers: number[] = [];
+  test('show a long file on one page, and in windows what no page holds', async () => {
+    const whole = await page('/ada/engine/blob/main/long.txt');
+    const numbers = (html: string) =>
+      [...html.matchAll(/<a id="L(\d+)" href="#L\1">\1<\/a>/g)].map(([, n]) => Number(n));
+    assert.deepEqual(
+      numbers(whole.html),
+      Array.from({ length: 3_000 }, (_, n) => n + 1),
+    );
+    let next: string | null = '/ada/engine/blob/main/newlines';
+    let lines = 0;
     let parts = 0;
     while (next !== null) {
       const part: SitePage = await page(next);
-      assert.ok(part.bytes.length < PAGE_BYTES_MAX, `${part.bytes.length} bytes`);
-      numbers.push(...[...part.html.matchAll(/<a id="L(\d+)"/g)].map(([, number]) => Number(number)));
+      assert.ok(part.bytes.length < LONG_PAGE_BYTES_MAX, `${part.bytes.length} bytes`);
+      assert.match(textOf(part), /200,000 lines/);
+      const shown = numbers(part.html);
+      assert.equal(shown[0], lines + 1);
+      lines += shown.length;
       const [, query] = /rel="next" href="([^"]*)"/.exec(part.html) ?? [];
-      next = query === undefined ? null : `/ada/engine/blob/main/long.txt${query.replaceAll('&#61;', '=')}`;
+      next = query === undefined ? null : `/ada/engine/blob/main/newlines${query.replaceAll('&#61;', '=')}`;
       parts += 1;
     }
-    assert.ok(parts > 1);
-    assert.deepEqual(
-      numbers,
-      Array.from({ length: 3_000 }, (_, n) => n + 1),
-    );
-    const whole = await page('/ada/engine/blob/main/long.txt?all=yes');
-    assert.equal(whole.html.match(/<a id="L\d+"/g)?.length, 3_000);
-    const hostile = await page('/ada/engine/blob/main/newlines?all=yes');
-    assert.ok(hostile.bytes.length < 2 * PAGE_WHOLE_BYTES_MAX, `${hostile.bytes.length} bytes`);
-    assert.match(textOf(hostile), /1,000,000 lines/);
-    assert.match((await page('/ada/engine/blob/main/long.txt?from=99999999')).html, /<a id="L3000"/);
+    assert.deepEqual([lines, parts], [200_000, Math.ceil(200_000 / LONG_PAGE_ROOM.elements)]);
+    assert.match((await page('/ada/engine/blob/main/newlines?from=99999999')).html, /<a id="L200000"/);
   });
 
-  test('send raw bytes as plain text, and all else as attachments that nothing runs in', async () => {
+  test('show a large file from any line on, to its end', async () => {
+    const large = (await page('/ada/engine/blob/main/large.txt?from=59999')).html;
+    assert.match(large, /<a id="L59999" href="#L59999">59999<\/a>line 59999 of a large file\n<a id="L60000"/);
+    assert.match(large, /60,000 lines/);
+    assert.match((await page('/ada/engine/blob/main/large.txt')).html, /Lines 1–\d+ of 60,000/);
+  });
+
+  test('send raw bytes as plain text or as an image, and all else as attachments that nothing runs in', async () => {
     const text = await page('/ada/engine/raw/main/src/lib/index.ts');
     assert.equal(text.html, 'const answer = 42;\n// <b>not bold</b>\n');
     assert.equal(text.headers['content-type'], 'text/plain; charset=utf-8');
@@ -237,10 +256,44 @@ describe('The pages of repositories', () => {
     assert.equal(binary.headers['content-disposition'], 'attachment; filename="binary"');
     const image = await page('/ada/engine/raw/main/manual/logo.png');
     assert.equal(image.headers['content-type'], 'image/png');
-    assert.equal(image.headers['content-disposition'], 'attachment; filename="logo.png"');
+    assert.equal(image.headers['content-disposition'], undefined, 'a browser shows it');
     for (const { headers } of [text, binary, image]) {
       assert.equal(headers['x-content-type-options'], 'nosniff');
       assert.match(headers['content-security-policy'] ?? '', /^default-src 'none';.*; sandbox$/);
+    }
+  });
+
+  test('send a part of the raw bytes, and nothing to a browser that has them', async () => {
+    const raw = '/ada/engine/raw/main/src/lib/index.ts';
+    const part = await browser.get(raw, { range: 'bytes=6-11' });
+    assert.deepEqual([part.status, part.html], [206, 'answer']);
+    assert.equal(part.headers['content-range'], 'bytes 6-11/38');
+    const { etag = '' } = part.headers;
+    assert.deepEqual((await browser.get(raw, { range: 'bytes=6-11', 'if-range': '"other"' })).status, 200);
+    const known = await browser.get(raw, { 'if-none-match': etag });
+    assert.deepEqual([known.status, known.bytes.length], [304, 0]);
+    const beyond = await browser.get(raw, { range: 'bytes=99-' });
+    assert.deepEqual([beyond.status, beyond.headers['content-range']], [416, 'bytes */38']);
+    const large = await browser.get('/ada/engine/raw/main/large.txt', { range: 'bytes=5-12' });
+    assert.deepEqual([large.status, large.html], [206, '1 of a l']);
+  });
+
+  test('show values as a table, what plays with the way to it, and lead on from a link', async () => {
+    const table = await page('/ada/engine/blob/main/odd/values.csv');
+    assert.match(table.html, /<th scope=col>name<\/th>.*<a id=L2 href=#L2>2<\/a><\/td><td>a, b<\/td>/s);
+    assert.match((await page('/ada/engine/blob/main/odd/values.csv?view=source')).html, /&quot;a, b&quot;/);
+    assert.match(
+      (await page('/ada/engine/blob/main/odd/film.mp4')).html,
+      /<a href="\/ada\/engine\/raw\/main\/odd\/film.mp4">Play it/,
+    );
+    assert.equal((await page('/ada/engine/raw/main/odd/film.mp4')).headers['content-type'], 'video/mp4');
+    for (const [link, target] of [
+      ['to-file', '<a href="/ada/engine/blob/main/long.txt">'],
+      ['to-folder', '<a href="/ada/engine/blob/main/manual">'],
+      ['to-nothing', 'which is not in this repository'],
+      ['outside', 'which is not in this repository'],
+    ] as const) {
+      assert.ok((await page(`/ada/engine/blob/main/odd/${link}`)).html.includes(target), link);
     }
   });
 
@@ -260,15 +313,29 @@ describe('The pages of repositories', () => {
   test('show a commit with its diff in parts that fold', async () => {
     const commit = await page(`/ada/engine/commit/${tip}`);
     assert.match(textOf(commit), /Write README.md .* A U Thor authored .*, C O Mitter committed .* Parent/);
-    assert.match(commit.html, /<details class="box" open><summary>.*README.md/);
-    assert.match(commit.html, /<tr class="added"><td><\/td><td>1<\/td><td># Engine<\/td><\/tr>/);
+    assert.match(commit.html, /<details class="box file" id="d0" open><summary>.*README.md/);
+    assert.match(commit.html, /<div class=added><a id=d0R1 href=#d0R1>1<\/a><span class=def># Engine<\/span><\/div>/);
     assert.match(textOf(commit), /1 file/);
     const long = (await git(work, ['log', '-1', '--format=%H', '--', 'long.txt'])).trim();
     const large = await page(`/ada/engine/commit/${long}`);
-    assert.ok(large.bytes.length < PAGE_BYTES_MAX);
-    assert.match(textOf(large), /Too many lines for this page/);
-    const alone = await page(`/ada/engine/commit/${long}?file=0`);
-    assert.match(textOf(alone), /line number 1 .*More lines changed than are shown/);
+    assert.equal(large.html.match(/<div class=added>/g)?.length, 3_000);
+    const huge = (await git(work, ['log', '-1', '--format=%H', '--', 'large.txt'])).trim();
+    const folded = await page(`/ada/engine/commit/${huge}`);
+    assert.match(textOf(folded), /It has 60,000 changed lines, for which this page has no room/);
+    let next: string | undefined = /<a data-in-place href="([^"]*)"/.exec(folded.html)?.[1];
+    let read = 0;
+    while (next !== undefined) {
+      const part = await page(next.replaceAll('&#61;', '=').replaceAll('&#38;', '&'));
+      assert.ok(part.bytes.length < LONG_PAGE_BYTES_MAX);
+      const numbers = [
+        ...part.html.matchAll(/<div class=added><a id=d0R(\d+) href=#d0R\1>\1<\/a>line (\d+) of a large file<\/div>/g),
+      ];
+      assert.equal(Number(numbers[0]?.[1]), read + 1);
+      assert.equal(numbers.at(-1)?.[1], numbers.at(-1)?.[2]);
+      read += numbers.length;
+      next = /rel="next" href="([^"]*)"/.exec(part.html)?.[1];
+    }
+    assert.equal(read, 60_000);
     const root = (await git(work, ['rev-list', '--max-parents=0', 'main'])).trim();
     assert.match(textOf(await page(`/ada/engine/commit/${root}`)), /it has no parent/);
     for (const id of ['main', 'f'.repeat(10), 'f'.repeat(40), 'HEAD', '--output=x', `${tip}^`]) {

@@ -65,7 +65,7 @@ describe('A preview', () => {
 
   /** The lines of a diff, each behind its sign. */
   function linesOf({ html }: SitePage): readonly string[] {
-    const rows = html.matchAll(/<tr(?: class="(added|removed)")?><td>\d*<\/td><td>\d*<\/td><td>([^<]*)/g);
+    const rows = html.matchAll(/<div(?: class=(added|removed))?>(?:<a id[^>]*>\d+<\/a>)+([^<]*)<\/div>/g);
     return [...rows].map(([, kind, text = '']) => {
       return `${kind === 'added' ? '+' : kind === 'removed' ? '-' : ' '}${decodedText(text)}`;
     });

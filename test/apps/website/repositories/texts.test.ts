@@ -6,10 +6,8 @@ import { uuids } from '../../../../adapters/node/ids.ts';
 import { encodeName } from '../../../../apps/front-door/request-target.ts';
 import { agentText, UNKNOWN_LENGTH_MAX } from '../../../../apps/website/identity/agent.ts';
 import { html } from '../../../../apps/website/layout/html.ts';
-import { lineWindow } from '../../../../apps/website/rendering/line-window.ts';
 import { segmentsOf } from '../../../../apps/website/repositories/addresses.ts';
 import { shellWord } from '../../../../apps/website/repositories/empty-home.ts';
-import { PAGE_TEXT_BYTES_MAX } from '../../../../apps/website/repositories/limits.ts';
 import { pageAsked, rowsWithin } from '../../../../apps/website/repositories/pager.ts';
 import {
   bodyOf,
@@ -81,29 +79,6 @@ test('The repositories of a token are named up to the limit, and the others are 
   const names = own.slice(0, NAMES_MAX).map(({ name }) => name);
   assert.equal(shown(NAMES_MAX), names.join(', '));
   assert.equal(shown(NAMES_MAX + 1), [...names, '1 more'].join(', '));
-});
-
-describe('A window of lines', () => {
-  test('ends before the line that would make its page too heavy', () => {
-    const lines = ['x'.repeat(PAGE_TEXT_BYTES_MAX - 100), '', 'last'];
-    assert.deepEqual(lineWindow(lines, 1, PAGE_TEXT_BYTES_MAX), { from: 1, to: 2, total: 3 });
-    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_BYTES_MAX - 99), '', 'last'], 1, PAGE_TEXT_BYTES_MAX), {
-      from: 1,
-      to: 1,
-      total: 3,
-    });
-    assert.deepEqual(lineWindow(lines, 3, PAGE_TEXT_BYTES_MAX), { from: 3, to: 3, total: 3 });
-  });
-
-  test('has one line at least, and stays within the text', () => {
-    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_BYTES_MAX * 2), 'y'], 1, PAGE_TEXT_BYTES_MAX), {
-      from: 1,
-      to: 1,
-      total: 2,
-    });
-    assert.deepEqual(lineWindow(['a', 'b'], 99, PAGE_TEXT_BYTES_MAX), { from: 2, to: 2, total: 2 });
-    assert.deepEqual(lineWindow(['a', 'b'], 0, PAGE_TEXT_BYTES_MAX), { from: 1, to: 2, total: 2 });
-  });
 });
 
 test('a branch called like a command is one word to the shell', async (context) => {

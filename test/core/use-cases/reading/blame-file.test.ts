@@ -113,7 +113,7 @@ describe('Who brought the lines of a file', () => {
   });
 
   test('comes with the commits of the lines that are shown, and with no others', async () => {
-    const { blame, commits } = accepted(await blameOf('file', { shown: { from: 3, to: 4 } }));
+    const { blame, commits } = accepted(await blameOf('file', { shown: () => ({ from: 3, to: 4 }) }));
     const shown = blame.ranges.filter(({ start, count }) => start <= 4 && start + count > 3);
     assert.deepEqual(new Set(commits.keys()), new Set(shown.map(({ origin }) => origin.commit)));
     for (const [id, row] of commits) assert.match(row.message, /^Commit at \d+$/, id);
