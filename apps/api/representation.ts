@@ -7,11 +7,11 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { ReaderTooSlow } from '../../core/kernel/reader-too-slow.ts';
 import type { ByteRange } from '../../core/ports/layer-store.ts';
+import { noneMatchNames } from '../front-door/conditional.ts';
+import { requestedRange } from '../front-door/ranges.ts';
 import { type ReaderPace, watchPace } from '../front-door/reader-pace.ts';
 import type { EncodedBody } from './body-cache.ts';
 import { type Answer, type AnswerBody, type Headers, notModified, problem } from './http/answer.ts';
-import { noneMatchNames } from './http/conditional.ts';
-import { requestedRange } from './http/ranges.ts';
 
 /** A representation too large to hold in memory: its bytes are sent as they are read. */
 export interface StreamedBody {

@@ -47,6 +47,7 @@ describe('A hostile repository', () => {
     await commitFile(work, REVERSED, 'x');
     await commitFile(work, 'drawing.svg', `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)">${SCRIPT}</svg>`);
     await commitFile(work, 'page.html', SCRIPT);
+    for (const name of ['page.png', 'page.mp4', 'page.pdf']) await commitFile(work, name, SCRIPT);
     await commitFile(
       work,
       'README.md',
@@ -141,6 +142,21 @@ describe('A hostile repository', () => {
     for (const { headers } of [html, svg]) {
       assert.match(headers['content-security-policy'] ?? '', /default-src 'none'.*sandbox$/);
       assert.doesNotMatch(headers['content-security-policy'] ?? '', /allow-scripts/);
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+    }
+  });
+
+  test('is shown by browsers by the names of its files alone, and nothing in them runs', async () => {
+    for (const [name, type, isAttachment] of [
+      ['page.png', 'image/png', false],
+      ['page.mp4', 'video/mp4', false],
+      ['page.pdf', 'text/plain; charset=utf-8', false],
+      ['drawing.svg', 'image/svg+xml', true],
+    ] as const) {
+      const { headers } = await browser.get(`/ada/hostile/raw/main/${name}`);
+      assert.equal(headers['content-type'], type, name);
+      assert.equal(headers['content-disposition'] !== undefined, isAttachment, name);
+      assert.match(headers['content-security-policy'] ?? '', /default-src 'none'.*sandbox$/);
       assert.equal(headers['x-content-type-options'], 'nosniff');
     }
   });

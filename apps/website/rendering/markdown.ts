@@ -1,19 +1,36 @@
 /**
- * Renders Markdown as GitHub does: tables, strikethrough, autolinks, task lists, anchors of headings, and the harmless
- * part of HTML that READMEs use for their layout.
+ * Renders Markdown as GitHub does: tables, strikethrough, autolinks, task lists, alerts, footnotes, anchors of headings,
+ * and the harmless part of HTML that READMEs use for their layout.
  *
  * Invariants: nothing in a text runs, and a page that shows it loads nothing from another origin. HTML that is not
  * entirely harmless comes out as text. All output passes an allow-list last, which also closes what was left open, so a
  * text cannot break out of its place. Relative links and images lead into the repository at the text's own commit.
  */
 import MarkdownIt, { type Token } from 'markdown-it';
+import footnotes from 'markdown-it-footnote';
 import sanitizeHtml from 'sanitize-html';
 import { canColour, highlightedLines } from './code.ts';
 import { markInvisible } from './invisible.ts';
 import type { MarkdownPlace } from './rendering-job.ts';
 
-/** Before the ids of headings, so that none is also the id of a part of the page. */
+/** Before the id of a heading that would be the id of a part of the page. */
 const ANCHOR_PREFIX = 'md-';
+/** The ids of the parts of pages that show Markdown. */
+const PAGE_IDS: ReadonlySet<string> = new Set(
+  [
+    'clone content errors files from icon-file icon-folder kept message new_branch path previewed q ref text theirs',
+    'to written',
+  ].flatMap((names) => names.split(' ')),
+);
+/** The other ids of such pages: of forms and their tabs, of files of a diff, and what begins with the prefix itself. */
+const PAGE_ID = /^(?:md-|tab-|where|d\d+$)/;
+/** The ids of footnotes and of the references to them. */
+const FOOTNOTE_ID = /^fn(?:ref)?\d/;
+
+/** Returns the id that a place of the text has on a page. */
+export function anchorOf(name: string): string {
+  return PAGE_IDS.has(name) || PAGE_ID.test(name) ? `${ANCHOR_PREFIX}${name}` : name;
+}
 
 const HTML_TAGS =
   'a|b|blockquote|br|center|code|dd|del|details|div|dl|dt|em|h[1-6]|hr|i|img|ins|kbd|li|ol|p|picture|pre|q|s|samp|small|' +
@@ -25,7 +42,7 @@ const HARMLESS = new RegExp(
   'gi',
 );
 
-const markdown = new MarkdownIt({ html: true, linkify: true, highlight: coloured });
+const markdown = new MarkdownIt({ html: true, linkify: true, highlight: coloured }).use(footnotes);
 // The library's own rules write HTML as it stands.
 markdown.renderer.rules['html_block'] = (tokens, index) => harmlessOrText(tokens[index]?.content ?? '', true);
 markdown.renderer.rules['html_inline'] = (tokens, index) => harmlessOrText(tokens[index]?.content ?? '', false);
@@ -34,6 +51,9 @@ markdown.renderer.rules['table_open'] = () =>
 markdown.renderer.rules['table_close'] = () => '</table></div>\n';
 markdown.core.ruler.push('anchors', ({ tokens }) => anchorHeadings(tokens));
 markdown.core.ruler.push('tasks', ({ tokens }) => markTasks(tokens));
+markdown.core.ruler.push('alerts', (state) => {
+  state.tokens = withAlerts(state.tokens);
+});
 
 /** Returns markup whose headings begin at the third level, below those of the page. */
 export function renderMarkdown(text: string, place: MarkdownPlace): string {
@@ -52,13 +72,19 @@ function harmlessOrText(html: string, isBlock: boolean): string {
 }
 
 function anchorHeadings(tokens: readonly Token[]): void {
+  /** The slugs that are taken, and how often a number was put behind each. */
   const taken = new Map<string, number>();
   for (const [index, token] of tokens.entries()) {
     if (token.type !== 'heading_open') continue;
     const slug = slugOf(tokens[index + 1]?.children ?? []);
-    const before = taken.get(slug) ?? 0;
-    taken.set(slug, before + 1);
-    token.attrSet('id', `${ANCHOR_PREFIX}${before === 0 ? slug : `${slug}-${before}`}`);
+    let own = slug;
+    while (taken.has(own)) {
+      const times = (taken.get(slug) ?? 0) + 1;
+      taken.set(slug, times);
+      own = `${slug}-${times}`;
+    }
+    taken.set(own, 0);
+    token.attrSet('id', FOOTNOTE_ID.test(own) ? `${ANCHOR_PREFIX}${own}` : anchorOf(own));
   }
 }
 
@@ -76,9 +102,53 @@ function markTasks(tokens: readonly Token[]): void {
   for (const [index, token] of tokens.entries()) {
     if (token.type !== 'inline' || tokens[index - 2]?.type !== 'list_item_open') continue;
     const first = token.children?.[0];
-    if (first?.type !== 'text') continue;
-    first.content = first.content.replace(/^\[([ xX])\](?=\s)/, (_, mark: string) => (mark === ' ' ? '☐' : '☑'));
+    if (first?.type !== 'text' || !TASK.test(first.content)) continue;
+    first.content = first.content.replace(TASK, (_, mark: string) => (mark === ' ' ? '☐' : '☑'));
+    tokens[index - 2]?.attrSet('class', 'task');
   }
+}
+
+const TASK = /^\[([ xX])\](?=\s)/;
+
+const ALERTS = ['note', 'tip', 'important', 'warning', 'caution'];
+
+/** A quotation whose first line is `[!NOTE]`, and so on. */
+function withAlerts(tokens: readonly Token[]): Token[] {
+  const shown: Token[] = [];
+  for (const [index, token] of tokens.entries()) {
+    const kind = token.type === 'blockquote_open' && token.level === 0 ? alertOf(tokens, index) : null;
+    if (kind !== null) {
+      const close = tokens.findIndex(({ type, level }, at) => at > index && type === 'blockquote_close' && level === 0);
+      for (const end of [token, tokens[close]]) if (end !== undefined) end.tag = 'div';
+      token.attrSet('class', `alert ${kind}`);
+    }
+    shown.push(token);
+    if (kind !== null) shown.push(...titleOf(kind));
+  }
+  return shown;
+}
+
+/** Returns the kind of alert, and takes its mark out of the text. */
+function alertOf(tokens: readonly Token[], index: number): string | null {
+  const [paragraph, inline, end, next] = tokens.slice(index + 1, index + 5);
+  const children = inline?.children ?? [];
+  const [mark, lineEnd] = children;
+  if (paragraph?.type !== 'paragraph_open' || mark?.type !== 'text') return null;
+  const kind = /^\[!(\w+)\]\s*$/.exec(mark.content)?.[1]?.toLowerCase() ?? '';
+  const endsLine = lineEnd === undefined || lineEnd.type === 'softbreak' || lineEnd.type === 'hardbreak';
+  // A mark alone is a quotation.
+  if (!ALERTS.includes(kind) || !endsLine || (lineEnd === undefined && next?.type === 'blockquote_close')) return null;
+  children.splice(0, 2);
+  const isEmpty = children.length === 0;
+  for (const token of [paragraph, end]) if (token !== undefined) token.hidden = isEmpty;
+  return kind;
+}
+
+function titleOf(kind: string): readonly Token[] {
+  const [open, inline, close] = markdown.parse(`${kind.charAt(0).toUpperCase()}${kind.slice(1)}`, {});
+  if (open === undefined || inline === undefined || close === undefined) return [];
+  open.attrSet('class', 'alert-title');
+  return [open, inline, close];
 }
 
 const ALIGNED = { name: 'align', values: ['left', 'right', 'center'] };
@@ -87,10 +157,10 @@ const ALLOWED: sanitizeHtml.IOptions = {
     ...'a b blockquote br code dd del details div dl dt em hr h3 h4 h5 h6 i img ins kbd li ol p pre q s samp small'.split(
       ' ',
     ),
-    ...'span strong sub summary sup table tbody td tfoot th thead tr u ul'.split(' '),
+    ...'section span strong sub summary sup table tbody td tfoot th thead tr u ul'.split(' '),
   ],
   allowedAttributes: {
-    a: ['href', 'title', 'rel', 'class'],
+    a: ['id', 'href', 'title', 'rel', 'class'],
     code: [],
     details: ['open'],
     div: ['class', 'tabindex', 'role', 'aria-label', ALIGNED],
@@ -100,8 +170,10 @@ const ALLOWED: sanitizeHtml.IOptions = {
     h6: ['id'],
     img: ['src', 'alt', 'title', 'width', 'height', 'loading'],
     ol: ['start'],
-    p: [ALIGNED],
+    li: ['id', 'class'],
+    p: ['class', ALIGNED],
     pre: ['tabindex'],
+    section: ['class'],
     span: ['class', 'title'],
     td: ['class'],
     th: ['class'],
@@ -160,12 +232,12 @@ function aligned({ style, align }: sanitizeHtml.Attributes): sanitizeHtml.Attrib
 
 function linkTo(href: string | undefined, place: MarkdownPlace): sanitizeHtml.Attributes {
   if (href === undefined || href === '') return {};
-  if (href.startsWith('#')) return { href: `#${ANCHOR_PREFIX}${href.slice(1)}` };
+  if (href.startsWith('#')) return { href: `#${anchorOf(href.slice(1))}` };
   if (/^(https?|mailto):/i.test(href)) return { href, rel: 'nofollow noopener noreferrer' };
   const inside = inRepository(href, place);
   if (inside === null) return {};
   const isText = /\.(md|markdown)$/i.test(inside.pathname);
-  const hash = isText && inside.hash.length > 1 ? `#${ANCHOR_PREFIX}${inside.hash.slice(1)}` : inside.hash;
+  const hash = isText && inside.hash.length > 1 ? `#${anchorOf(inside.hash.slice(1))}` : inside.hash;
   return { href: `${place.blobs}${inside.pathname}${place.query ?? ''}${hash}` };
 }
 

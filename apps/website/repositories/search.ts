@@ -12,6 +12,7 @@ import { refusalText } from '../../front-door/texts/refusals.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { checkBox, errorSummary, type FieldErrors, hiddenField, textField } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
+import { separatorOf } from '../rendering/csv-rows.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { filesAddress, pathField, placeAddress, repositoryAddress, searchAddress, shownAddress } from './addresses.ts';
@@ -22,7 +23,7 @@ import { FOUND_BYTES_MAX } from './limits.ts';
 import { finding, marked } from './marked.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, numberedTitle, pageAsked, pager, rowsWithin } from './pager.ts';
-import { imageType } from './raw.ts';
+import { mediaKind } from './raw.ts';
 import { counted, shownName } from './shown-text.ts';
 
 interface Asked {
@@ -185,7 +186,7 @@ function lineAddress(repository: FoundRepository, ref: string, names: readonly U
   const name = decodeUtf8Lossy(names.at(-1) ?? new Uint8Array());
   const query = {
     // What is not shown as its lines by itself.
-    ...(isMarkdown(name) || imageType(name) !== null ? { view: 'source' } : {}),
+    ...(isMarkdown(name) || mediaKind(name) === 'image' || separatorOf(name) !== null ? { view: 'source' } : {}),
     ...(line > LINES_ABOVE ? { from: String(line - LINES_ABOVE) } : {}),
   };
   return `${shownAddress(repository, placeAddress(repository, 'blob', ref, names), query)}#L${line}`;

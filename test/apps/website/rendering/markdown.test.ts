@@ -1,7 +1,8 @@
 /** Markdown: GitHub's flavour, links into the repository, and what a hostile README may not do. */
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'vitest';
-import { renderMarkdown } from '../../../../apps/website/rendering/markdown.ts';
+import { anchorOf, renderMarkdown } from '../../../../apps/website/rendering/markdown.ts';
 
 const PLACE = { blobs: '/ada/engine/blob/main', raw: '/ada/engine/raw/main', folder: 'docs/guide' };
 const rendered = (text: string, folder = PLACE.folder) => renderMarkdown(text, { ...PLACE, folder }).trim();
@@ -11,17 +12,19 @@ describe('Markdown', () => {
     assert.equal(
       rendered('# Hello, World!\n\n## Hello `World`\n\n### x\n\n#### x'),
       [
-        '<h3 id="md-hello-world">Hello, World!</h3>',
-        '<h4 id="md-hello-world-1">Hello <code>World</code></h4>',
-        '<h5 id="md-x">x</h5>',
-        '<h6 id="md-x-1">x</h6>',
+        '<h3 id="hello-world">Hello, World!</h3>',
+        '<h4 id="hello-world-1">Hello <code>World</code></h4>',
+        '<h5 id="x">x</h5>',
+        '<h6 id="x-1">x</h6>',
       ].join('\n'),
     );
     assert.equal(
       rendered('### a\n\n###### b\n\n# c').replaceAll(/ id="[^"]*"/g, ''),
       '<h3>a</h3>\n<h4>b</h4>\n<h3>c</h3>',
     );
-    assert.match(rendered('# Übung 1\n\n[there](#übung-1)'), /<a href="#md-%C3%BCbung-1">/);
+    assert.match(rendered('# Übung 1\n\n[there](#übung-1)'), /<a href="#%C3%BCbung-1">/);
+    const ids = [...rendered('# x\n# x 1\n# x').matchAll(/id="([^"]*)"/g)].map(([, id]) => id);
+    assert.deepEqual(ids, ['x', 'x-1', 'x-2'], 'none is there twice');
   });
 
   test('has tables that scroll inside themselves, aligned without styles', () => {
@@ -37,8 +40,52 @@ describe('Markdown', () => {
     assert.equal(rendered('https://example.org/x'), `<p>${link}</p>`);
     assert.match(
       rendered('- [ ] later\n- [x] done\n- [no] mark'),
-      /<li>☐ later<\/li>\s*<li>☑ done<\/li>\s*<li>\[no\] mark/,
+      /<li class="task">☐ later<\/li>\s*<li class="task">☑ done<\/li>\s*<li>\[no\] mark/,
     );
+  });
+
+  test('gives a heading whose anchor the page itself has another one, and its links follow', () => {
+    const text = '# Content\n\n# Ref\n\n# fn1\n\n# MD x\n\n[a](#content) [b](#usage)';
+    const ids = [...rendered(text).matchAll(/id="([^"]*)"/g)].map(([, id]) => id);
+    assert.deepEqual(ids, ['md-content', 'md-ref', 'md-fn1', 'md-md-x']);
+    assert.match(rendered(text), /<a href="#md-content">a<\/a> <a href="#usage">b<\/a>/);
+  });
+
+  test('knows every id of the pages that show it', () => {
+    const folder = new URL('../../../../apps/website/', import.meta.url);
+    const sources = ['layout', 'repositories'].flatMap((name) =>
+      readdirSync(new URL(`${name}/`, folder)).map((file) => readFileSync(new URL(`${name}/${file}`, folder), 'utf8')),
+    );
+    const ids = new Set(
+      sources.flatMap((source) => [...source.matchAll(/ id="([a-z][\w-]*)"/g)].map(([, id = '']) => id)),
+    );
+    assert.ok(ids.has('content') && ids.has('ref'));
+    for (const id of ids) assert.notEqual(anchorOf(id), id, id);
+  });
+
+  test('has alerts, which begin with their mark', () => {
+    assert.equal(
+      rendered('> [!WARNING]\n> Do *not* **do** this.'),
+      '<div class="alert warning">\n<p class="alert-title">Warning</p>\n<p>Do <em>not</em> <strong>do</strong> this.</p>\n</div>',
+    );
+    assert.match(rendered('> [!tip]\n>\n> - a'), /^<div class="alert tip">\n<p class="alert-title">Tip<\/p>\s*<ul>/);
+    for (const text of ['> [!NOTE]', '> [!OTHER]\n> text', '> text [!NOTE]\n> text', '- > [!NOTE]\n  > text']) {
+      assert.match(rendered(text), /<blockquote>/, text);
+    }
+  });
+
+  test('has footnotes, with links there and back', () => {
+    const text = rendered('One[^a] and two[^a].\n\n[^a]: The *note*.\n\n    Its end.\n');
+    assert.match(
+      text,
+      /One<sup><a id="fnref1" href="#fn1">\[1\]<\/a><\/sup> and two<sup><a id="fnref1:1" href="#fn1">/,
+    );
+    assert.match(
+      text,
+      /<section class="footnotes">\s*<ol>\s*<li id="fn1" class="footnote-item">\s*<p>The <em>note<\/em>/,
+    );
+    assert.match(text, /<a class="footnote-backref" href="#fnref1">↩︎<\/a>/);
+    assert.match(rendered('[^1]: x\n\n[^2] text'), /\[\^2\] text/);
   });
 
   test('colours a fenced block in a language it knows, and keeps another as it is', () => {
@@ -60,7 +107,8 @@ describe('A relative link or image', () => {
   test('leads into the repository at the text’s own commit', () => {
     const cases = {
       'x.md': '/ada/engine/blob/main/docs/guide/x.md',
-      './x.md#Part': '/ada/engine/blob/main/docs/guide/x.md#md-Part',
+      './x.md#part': '/ada/engine/blob/main/docs/guide/x.md#part',
+      './x.md#content': '/ada/engine/blob/main/docs/guide/x.md#md-content',
       '../x.ts#L3': '/ada/engine/blob/main/docs/x.ts#L3',
       '/LICENSE': '/ada/engine/blob/main/LICENSE',
       '../../../../../etc/passwd': '/ada/engine/blob/main/etc/passwd',
@@ -128,7 +176,7 @@ describe('A hostile README', () => {
       'blob:https://x/y',
     ]) {
       for (const text of [`[x](${url})`, `![x](${url})`, `<a href="${url}">x</a>`, `<img src="${url}">`, `<${url}>`]) {
-        assert.doesNotMatch(rendered(text), /<[^>]*(href|src)="(?!\/ada\/engine\/|#md-)/i, text);
+        assert.doesNotMatch(rendered(text), /<[^>]*(href|src)="(?!\/ada\/engine\/|#)/i, text);
         assert.doesNotMatch(rendered(text), /<[^>]*(href|src)="[^"]*script:/i, text);
       }
     }
@@ -156,7 +204,7 @@ describe('A hostile README', () => {
   });
 
   test('cannot take the id or class of a part of the page', () => {
-    assert.match(rendered('# find'), /id="md-find"/);
+    assert.match(rendered('# find'), /id="find"/);
     assert.match(rendered('```" class="top\nx\n```'), /<code>x\s*<\/code>/);
   });
 });

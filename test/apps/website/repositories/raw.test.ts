@@ -1,5 +1,6 @@
 /** What reading files through pages costs: transfer that is counted, and objects that do not stay open. */
 import assert from 'node:assert/strict';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
@@ -34,18 +35,35 @@ describe('The bytes of files', () => {
   });
   afterAll(() => fixture.close());
 
-  test('are not read for a page that does not show them, and nothing stays open', async () => {
+  test('are shown as text where they are one, and nothing stays open', async () => {
     const shown = await browser.get('/ada/files/blob/main/shown');
     assert.equal(shown.status, 200);
     assert.match(shown.html, /<a id="L1"/);
-    for (const name of ['large', 'limit']) {
+    for (const [name, shown] of [
+      ['large', /<a id="L1"/],
+      ['limit', /This file is not text/],
+    ] as const) {
       const page = await browser.get(`/ada/files/blob/main/${name}`);
       assert.equal(page.status, 200);
-      assert.match(page.html, /This file is too large to show/);
+      assert.match(page.html, shown);
     }
     assert.equal((await browser.get('/ada/files/blob/main/beyond')).status, 403);
     assert.equal((await browser.get('/ada/files/raw/main/beyond')).status, 403);
     assert.equal((await browser.get('/ada/files/tree/main/large')).status, 303);
+    assert.equal(fixture.api.objects.openReaders(), 0);
+  });
+
+  test('of a large file are read for one page of an account at a time', async () => {
+    const release = await fixture.context.largeListings.acquire(ada);
+    let isShown = false;
+    const shown = browser.get('/ada/files/blob/main/large').then((page) => {
+      isShown = true;
+      return page;
+    });
+    await setTimeout(50);
+    assert.equal(isShown, false);
+    release();
+    assert.equal((await shown).status, 200);
     assert.equal(fixture.api.objects.openReaders(), 0);
   });
 
