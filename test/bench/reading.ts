@@ -136,7 +136,7 @@ async function measureAll(reading: GitReading, context: Context, seconds: number
   const blame =
     (...names: string[]) =>
     () =>
-      blameFile(context, repository, { ref: null, path: at(...names), shown: { from: 1, to: 100 }, signal });
+      blameFile(context, repository, { ref: null, path: at(...names), shown: () => ({ from: 1, to: 100 }), signal });
   const tip = findDefaultBranch(repository)?.id ?? '';
   const newest = reading.git.line(['rev-list', '-50', tip]).split('\n').map(objectId);
   const works: readonly (readonly [name: string, work: () => Promise<unknown>])[] = [

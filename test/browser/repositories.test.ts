@@ -136,8 +136,7 @@ describe('A repository in a browser', needs('chromium'), () => {
       await line.getByRole('link', { name: '1', exact: true }).click();
       await page.waitForURL('**/blame/**#L1');
       await check(page);
-      await page.goBack();
-      await page.goBack();
+      await page.getByRole('main').getByRole('link', { name: 'File', exact: true }).click();
       await follow(page, 'Raw');
       await page.getByText('int main(void)').waitFor();
 

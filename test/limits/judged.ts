@@ -353,7 +353,6 @@ export const LIMIT_TESTS: LimitTests = {
     'The page of a webhook shows the attempts of as many pending deliveries as the limit': 'OPEN_MAX',
     'The list of trust rules shows a text whole up to the limit, and cuts a longer one':
       'apps/website/trust/list.ts#SHOWN_LENGTH_MAX',
-    'A text has the least room of a page where its names leave no more': 'ROOM_BYTES_MIN',
   },
   'test/apps/website/rendering/renderer.test.ts': {
     'a text at the limit of length is rendered, and one past it is not tried':
@@ -366,9 +365,14 @@ export const LIMIT_TESTS: LimitTests = {
       'RENDERING_SPAN_MS at:RENDERING_WAIT_MS',
     'gives up on a text whose turn does not come in time': 'past:RENDERING_WAIT_MS',
   },
+  'test/apps/website/repositories/code-view.test.ts': {
+    'are whole up to the elements of a page, and come in windows with one more': 'LONG_PAGE_ELEMENTS_MAX',
+    'are whole up to the bytes of a page, and never weigh less than their markup has': 'LONG_PAGE_BYTES_MAX',
+    'cuts a line beyond its length, and says so; not one of this length': 'WINDOW_LINE_LENGTH_MAX',
+    'of a large file is read up to the last line that it has whole': 'WINDOW_READ_BYTES_MAX',
+  },
   'test/apps/website/repositories/diff-view.test.ts': {
-    'lists the files that it has room for, and a few where it has room for fewer': 'FILES_SHOWN_MIN',
-    'of one file alone shows its lines up to the weight of a long page, and not one byte more': 'PAGE_WHOLE_BYTES_MAX',
+    'A diff is read with as many changed lines and files as a page shows': 'PAGE_CHANGED_LINES_MAX PAGE_FILES_MAX',
   },
   'test/apps/website/repositories/editing.test.ts': {
     'is not offered where a browser would change other bytes, and the page says why': 'EDITED_TEXT_BYTES_MAX',
@@ -392,7 +396,6 @@ export const LIMIT_TESTS: LimitTests = {
     'names what it leaves out up to the limits of the page and of a message, and counts the others':
       'NAMES_SHOWN_MAX NAMES_IN_MESSAGE_MAX',
     'A README is shown from the least room on, and not in less': 'MARKUP_BYTES_MIN',
-    'A file that is not rendered in time is shown up to the limit': 'START_LENGTH_MAX',
   },
   'test/apps/website/repositories/pages.test.ts': {
     'page folders and commits: as many as a page takes are on one, and one more begins the next':
@@ -400,7 +403,6 @@ export const LIMIT_TESTS: LimitTests = {
   },
   'test/apps/website/repositories/texts.test.ts': {
     'are all of them up to their weight, and half as many at one byte more': 'PAGE_ROWS_BYTES_MAX',
-    'ends before the line that would make its page too heavy': 'PAGE_TEXT_BYTES_MAX',
     'is cut, and shows what would hide or reorder it':
       'apps/website/repositories/shown-text.ts#NAME_LENGTH_MAX SUBJECT_LENGTH_MAX',
     'A browser that is not known is named by its header, whole up to the limit': 'UNKNOWN_LENGTH_MAX',

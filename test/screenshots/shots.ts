@@ -171,6 +171,8 @@ export const SHOTS: readonly Shot[] = [
     'search-wrong': '/ada/lantern/search?ref=main&q=%28&regex=yes',
     commit: ['/ada/lantern/commits', follow('Merge add-schedule')],
     compare: '/ada/lantern/compare/main...moonlight',
+    'commit-side-by-side': ['/ada/lantern/commits', follow('Merge add-schedule', 'Side by side')],
+    'blob-source': '/ada/lantern/blob/main/README.md?view=source',
     'compare-empty': '/ada/lantern/compare',
     branches: '/ada/lantern/branches',
     tags: '/ada/lantern/tags',

@@ -1,14 +1,16 @@
 /**
  * What every pictured page must hold besides its looks: the strict policy, and its size.
  *
- * Invariants: a page above `PAGE_BYTES_MAX`, a policy that allows inline code and a break of the policy fail the run.
+ * Invariants: a page above its bound, a policy that allows inline code and a break of the policy fail the run.
  */
 import type { Page } from 'playwright-core';
-import { PAGE_BYTES_MAX } from '../../apps/website/layout/weight.ts';
+import { LONG_PAGE_BYTES_MAX, PAGE_BYTES_MAX } from '../../apps/website/layout/weight.ts';
 import type { Shot } from './shots.ts';
 
 const STRICT = /default-src 'none'/;
 const LAX = /unsafe-|\*|data:/;
+/** What shows a file or a diff; a search shows some lines of many. */
+const LONG = /^(?!.*class="box found").*class="(lines|diff|prose)\b/s;
 
 export interface Weights {
   readonly faults: readonly string[];
@@ -40,9 +42,11 @@ export function createWeights(): Weights {
         const policy = response.headers()['content-security-policy'] ?? '';
         if (!STRICT.test(policy) || LAX.test(policy)) faults.push(`${name}: the policy is ${policy}`);
         const measure = async (): Promise<void> => {
-          const { length } = await response.body();
+          const body = await response.body();
+          const { length } = body;
           bytesByName.set(name, Math.max(length, bytesByName.get(name) ?? 0));
-          if (length > PAGE_BYTES_MAX) faults.push(`${name}: ${length} bytes`);
+          const most = LONG.test(body.toString()) ? LONG_PAGE_BYTES_MAX : PAGE_BYTES_MAX;
+          if (length > most) faults.push(`${name}: ${length} bytes`);
         };
         // A page that was left before its end has no body any more.
         measuring.push(measure().catch(() => undefined));

@@ -39,7 +39,7 @@ async function getBlame(
 ): Promise<Outcome> {
   const { ref = null } = query;
   // Not shared among requests: it ends when its client disconnects. What was found is kept.
-  const wanted = { ref, path: parseContentsPath(target), shown: null, signal: signal() };
+  const wanted = { ref, path: parseContentsPath(target), shown: () => null, signal: signal() };
   const found = await blameFile(context, repository, wanted);
   if ('refused' in found) return found;
   const { commit, blame } = found;

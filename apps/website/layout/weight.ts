@@ -1,14 +1,14 @@
 /**
  * How many bytes and elements parts of a page take, as they are sent.
  *
- * Invariants: a page that shows no file, README or diff stays below `PAGE_BYTES_MAX`, whatever names and texts it
+ * Invariants: a page that shows no file, blame, README or diff stays below `PAGE_BYTES_MAX`, whatever names and texts it
  * shows: a list shows fewer rows instead, and the rest is on the next page. The others stay below `LONG_PAGE_BYTES_MAX`
  * and `LONG_PAGE_ELEMENTS_MAX`.
  */
 import { KIB, MIB } from '../../../core/kernel/byte-units.ts';
 import type { Html } from './html.ts';
 
-/** The bytes of a page that shows no file, README or diff, without what it loads. Internal: no page reaches it. */
+/** The bytes of a page that is not long, without what it loads. Internal: no page reaches it. */
 export const PAGE_BYTES_MAX = 60_000;
 
 /** What a person waits for, and a phone can hold: the bytes and the elements of a page that shows a file or a diff. */

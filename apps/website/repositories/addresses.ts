@@ -50,6 +50,12 @@ export function purgeAddress(repository: Parameters<typeof repositoryAddress>[0]
   return `${repositoryAddress(repository)}/purge`;
 }
 
+/** Returns the moment that a page shows, as a person would write it; null for now. */
+export function momentText({ asOf }: Pick<FoundRepository, 'asOf'>): string | null {
+  if (asOf === undefined) return null;
+  return 'at' in asOf ? asOf.at : asOf.event;
+}
+
 /** Returns the address of a path at a ref. */
 export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: string, names: Names): string {
   const parts = [...addressedRef(repository, ref, names).split('/').map(encodeURIComponent), ...names.map(encodeName)];

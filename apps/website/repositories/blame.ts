@@ -5,13 +5,17 @@
  * Invariants: git ends a line at each line feed. A text in which other bytes look like one is not shown so.
  */
 import type { Blame, BlameOrigin } from '../../../core/git/blame.ts';
-import type { CommitRow } from '../../../core/git/commit-row.ts';
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { type FileText, fileText } from '../../../core/git/file-text.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
-import { type BlamedFile, blameFile, type LineSpan } from '../../../core/use-cases/reading/blame-file.ts';
+import {
+  type BlamedFile,
+  blameFile,
+  type LineCommit,
+  type LineSpan,
+} from '../../../core/use-cases/reading/blame-file.ts';
 import { namesIn } from '../../../core/use-cases/reading/list-tree.ts';
 import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import type { Contents } from '../../../core/use-cases/reading/read-contents.ts';
@@ -19,6 +23,7 @@ import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
+import { turnsOf } from '../layout/turns.ts';
 import { addWeights, fitsInto, LONG_PAGE_ROOM, type Weight } from '../layout/weight.ts';
 import { languageOf } from '../rendering/language.ts';
 import { countLines, linesOf, weighLine, weighRuns, weighText, wholeCharacters } from '../rendering/line-markup.ts';
@@ -49,10 +54,10 @@ export async function showBlame(asked: PageRequest, place: RefPath): Promise<Sit
   if ('why' in text) return without(text.why);
   const from = lineAsked(asked);
   const path = { names, folder: false };
-  const shown = (blame: Blame): LineSpan => planOf(text.text, blame, from);
+  const shown = (blame: Blame): Promise<Plan> => planOf(text.text, blame, from, turnsOf(visit.signal));
   const blamed = await blameFile(context, repository, { ref: commit, path, shown, signal: visit.signal });
   if ('refused' in blamed) return showRefusal(asked, blamed.refused);
-  const plan = planOf(text.text, blamed.blame, from);
+  const { shown: plan } = blamed;
   const pushes = await pushesOfCommits(context, repository, [...blamed.commits.keys()], visit.signal);
   const runs = await coloursOf(asked, { id: contents.id, text: text.text, names, plan });
   const isWhole = plan.from === 1 && plan.to === plan.total;
@@ -125,6 +130,7 @@ function lineFeedsOf(bytes: Uint8Array): number {
 }
 
 const LINE_FEED = 0x0a;
+
 /** One range of lines, as far as the page shows it. */
 interface PlannedRow {
   readonly origin: BlameOrigin | null;
@@ -138,12 +144,15 @@ interface Plan extends LineSpan {
   readonly weight: Weight;
 }
 
-/** The elements of the cells of a row, and their bytes without the path of the file before. */
-const ROW: Weight = { bytes: 1_500, elements: 16 };
+/**
+ * What the cells of a row take at most, without the path of the file before: a subject of 120 characters and a name of
+ * a token of 200, each of five bytes, and three addresses.
+ */
+const ROW: Weight = { bytes: 2_600, elements: 16 };
 const PATH_BYTES = 3;
 
 /** Chooses the lines that a page holds with their commits, from one on; at least one line. */
-function planOf(text: string, blame: Blame, asked: number): Plan {
+async function planOf(text: string, blame: Blame, asked: number, turn: ReturnType<typeof turnsOf>): Promise<Plan> {
   const total = countLines(text);
   const from = Math.min(Math.max(1, asked), Math.max(1, total));
   const ranges = rangesWithin(blame, { from, to: total });
@@ -152,6 +161,7 @@ function planOf(text: string, blame: Blame, asked: number): Plan {
   let to = from - 1;
   let at = 0;
   for (const line of numbered(linesOf(text), 1)) {
+    await turn();
     if (line.number < from) continue;
     const range = ranges[at];
     if (range === undefined) break;
@@ -201,6 +211,10 @@ interface ShownText {
   readonly plan: Plan;
 }
 
+/** What a line takes in memory beside its text, and a row beside its lines, about. */
+const LINE_HELD_BYTES = 80;
+const ROW_HELD_BYTES = 2_048;
+
 /** A row for each range. */
 function tableOf(asked: PageRequest, { text, runs, plan }: ShownText, found: Found): Html {
   const after = html`</code></pre></td></tr>`;
@@ -211,8 +225,8 @@ function tableOf(asked: PageRequest, { text, runs, plan }: ShownText, found: Fou
     }
   }
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Lines with their commits"><table class="blame"><thead><tr><th>Commit</th><th>When</th><th>Pushed</th><th>Earlier</th><th>Lines</th></tr></thead><tbody>${laterLineRows(
-    text,
-    runs,
+    { text, runs },
+    (plan.to - plan.from + 1) * LINE_HELD_BYTES + plan.rows.length * ROW_HELD_BYTES,
     rows,
   )}</tbody></table></div>`;
 }
@@ -247,7 +261,7 @@ function cellsOf(asked: PageRequest, origin: BlameOrigin | null, { commits, push
   }</td><td>${beforeLink(asked, origin)}</td>`;
 }
 
-function commitLink({ repository }: PageRequest, { id, message }: CommitRow): Html {
+function commitLink({ repository }: PageRequest, { id, message }: LineCommit): Html {
   return html`<a class="subject" dir="auto" href="${commitAddress(repository, id)}">${subjectOf(message)}</a>`;
 }
 

@@ -15,8 +15,8 @@ import { compareAddress } from './compare.ts';
 import { showRepositoryPage } from './frame.ts';
 import { deleteLink, newRefButton } from './new-ref.ts';
 import type { PageRequest } from './page-request.ts';
-import { type Fitting, pageAsked, pager, rowsWithin } from './pager.ts';
-import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
+import { type Fitting, numberedTitle, pageAsked, pager, rowsWithin } from './pager.ts';
+import { nothingFound, refsSearch, searchAsked, searchedTitle } from './refs-search.ts';
 import { counted, shownName, subjectOf } from './shown-text.ts';
 
 export async function showBranches(asked: PageRequest): Promise<SiteAnswer> {
@@ -42,7 +42,8 @@ export async function showBranches(asked: PageRequest): Promise<SiteAnswer> {
   )}${items.length > 1 && orderLinks(asked, order, search)}${
     isOther && html`<p class="note">The dates of so many branches took too long to read: these are sorted by name.</p>`
   }${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(shownAddress(repository, address), search, 'branches')}${pager(shownAddress(repository, address), page, total, { query })}`;
-  return showRepositoryPage(asked, { title: 'Branches', tab: 'Branches' }, content);
+  const title = numberedTitle(searchedTitle(order === 'name' ? 'Branches by name' : 'Branches', search), page);
+  return showRepositoryPage(asked, { title, tab: 'Branches' }, content);
 }
 
 const ORDERS: Readonly<Record<BranchOrder, string>> = { changed: 'Last change', name: 'Name' };

@@ -9,6 +9,7 @@ import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
+import { weighMarkup } from '../layout/weight.ts';
 import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
 import { commitTextLinks } from './commit-text.ts';
 import { diffAsked, titleOfPart, wantedFor } from './diff-page.ts';
@@ -37,14 +38,15 @@ export async function showCommit(asked: PageRequest): Promise<SiteAnswer> {
     address: (query: Readonly<Record<string, string>>) =>
       shownAddress(repository, commitAddress(repository, commit.id), query),
   };
-  const content = html`<div class="stack"><div class="row"><h1 dir="auto">${subject}</h1><a class="button end" href="${placeAddress(
+  const above = html`<div class="stack"><div class="row"><h1 dir="auto">${subject}</h1><a class="button end" href="${placeAddress(
     repository,
     'tree',
     commit.id,
     [],
   )}">Browse files</a></div><div>${people(asked, commit)}${parents(asked, commit)}${commitTextLinks(repository, commit)}</div>${copyBox(commit.id, 'the commit id')}</div>${
     push !== undefined && html`<p class="note">${pushedBy(asked, push)}</p>`
-  }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}${await diffView(asked, shown)}`;
+  }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}`;
+  const content = html`${above}${await diffView(asked, shown, weighMarkup(above.markup()))}`;
   const [file] = page.file === null ? [] : diff.files;
   const part = titleOfPart(page, file === undefined ? null : shownName(file.path));
   const title = `${part === '' ? '' : `${part} · `}${subject} · ${shortId(commit.id)}`;

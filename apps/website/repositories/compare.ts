@@ -23,7 +23,7 @@ import { showRepositoryPage } from './frame.ts';
 import { inLargeTurn } from './large-reads.ts';
 import { SPARE_LINK_BYTES_MAX } from './limits.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
-import { type ListPage, pageAsked, pager } from './pager.ts';
+import { type ListPage, numberedTitle, pageAsked, pager } from './pager.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
 export interface ComparedTexts {
@@ -97,7 +97,7 @@ export async function showComparison(asked: PageRequest): Promise<SiteAnswer> {
   const content = html`${above}${list}${diff}`;
   const [file] = diffPage.file === null ? [] : found.diff.files;
   const part = titleOfPart(diffPage, file === undefined ? null : shownName(file.path));
-  const whole = part === '' ? title : `${part} · ${title}`;
+  const whole = numberedTitle(part === '' ? title : `${part} · ${title}`, page);
   return showRepositoryPage(asked, { ...FRAME, title: whole, scripts: ['diff.js'] }, content);
 }
 

@@ -33,7 +33,7 @@ export async function showFiles(asked: PageRequest): Promise<SiteAnswer> {
   const pattern = text === '' ? null : finding(text, true);
   const { rows, page } = rowsWithin(items, wanted, (file) => rowOf(asked, ref, file, pattern), FOUND_BYTES_MAX);
   const address = filesAddress(repository, ref);
-  const list = html`<section class="box" aria-label="Files"><ol class="files">${rows.map(({ row }) => row)}</ol></section>`;
+  const list = html`<section class="box" aria-label="Files"><ol class="paths">${rows.map(({ row }) => row)}</ol></section>`;
   const count = html`${counted(total, 'file')}${text !== '' && html` with “${shownName(text)}”`} in ${refLink(asked, ref)}`;
   const more = pager(address, page, total, { query });
   const content = html`<h1>Go to file</h1>${form(asked, ref, text)}<p class="soft" role="status" id="count">${count}</p><div id="found" class="stack">${

@@ -11,6 +11,7 @@ import { page } from '../layout/page.ts';
 import { bytesOf } from '../layout/weight.ts';
 import {
   filesAddress,
+  momentText,
   type PlaceKind,
   placeAddress,
   repositoryAddress,
@@ -24,7 +25,7 @@ import { shortId, shownName } from './shown-text.ts';
 export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Search' | 'Activity' | 'Settings';
 
 interface FrameOptions {
-  /** The title of this page; the repository's name is added. */
+  /** The title of this page; the repository's name is added, and the moment that it shows. */
   readonly title: string | null;
   readonly tab: Tab;
   /** The ref whose files `t` leads to; by default the default branch. */
@@ -50,7 +51,10 @@ export function showRepositoryPage(asked: PageRequest, options: FrameOptions, co
 <nav class="tabs" aria-label="Repository" data-files="${filesAddress(repository, ref)}">${tabsOf(asked, options.tab, ref)}</nav>`;
   const { status = 200 } = options;
   const scripts: readonly ScriptName[] = ['go-to-file.js', ...(options.scripts ?? [])];
-  const title = options.title === null ? name : `${options.title} · ${name}`;
+  const moment = momentText(repository);
+  // As exact as the address has it.
+  const asOf = moment === null ? null : `as of ${moment}`;
+  const title = [options.title, name, asOf].filter((part) => part !== null).join(' · ');
   return showPage(page(visit, { title, head, scripts }, html`${asOfBand(asked)}${content}`), status);
 }
 

@@ -13,8 +13,8 @@ import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { DELETED } from './deleted.ts';
-import { pageAsked, pager, rowsWithin } from './pager.ts';
-import { nothingFound } from './refs-search.ts';
+import { numberedTitle, pageAsked, pager, rowsWithin } from './pager.ts';
+import { nothingFound, searchedTitle } from './refs-search.ts';
 import { counted, shownName } from './shown-text.ts';
 
 /** What is read of a search for repositories. */
@@ -41,7 +41,8 @@ export async function showList(context: SiteContext, visit: PersonVisit): Promis
         rows.length > 0 ? table(rows.map(({ row }) => row)) : nothingFound(`/${username}`, text, 'repositories')
       }${pager(`/${username}`, at, total, { query: text === '' ? {} : { q: text } })}`;
   const deleted = html`<p class="soft"><a href="${DELETED}">Deleted repositories</a></p>`;
-  return showPage(page(visit, { title: `Repositories of ${username}`, head }, html`${content}${deleted}`));
+  const title = numberedTitle(searchedTitle(`Repositories of ${username}`, text), at);
+  return showPage(page(visit, { title, head }, html`${content}${deleted}`));
 }
 
 function searchForm(username: string, text: string, total: number): Html {

@@ -31,6 +31,11 @@ export function refsSearch(
   return html`<form class="row search" action="${action}" role="search">${momentField(repository)}${kept}<label for="q" class="unseen">${label}</label><input id="q" name="q" type="search" value="${text}" maxlength="${SEARCH_LENGTH_MAX}" placeholder="${label}" autocapitalize="none" spellcheck="false"><button class="button">Find</button><span class="soft end" role="status">${found}</span></form>`;
 }
 
+/** Returns the title of a list of `things`, with what is searched for. */
+export function searchedTitle(things: string, search: string): string {
+  return search === '' ? things : `${things} with “${shownName(search)}”`;
+}
+
 /** What stands in place of the list when a search finds none of `things`; nothing without a search. */
 export function nothingFound(address: string, search: string, things: string): Html {
   if (search === '') return NOTHING;

@@ -68,10 +68,14 @@ export interface RowOfLines {
   readonly after: Html;
 }
 
-/** Rows of lines, each with more beside them, made while they are sent. */
-export function laterLineRows(text: string, runs: Runs | null, rows: () => Iterable<RowOfLines>): Html {
+/** Rows of lines, each with more beside them, which holds so many bytes, made while they are sent. */
+export function laterLineRows(
+  { text, runs }: { readonly text: string; readonly runs: Runs | null },
+  besideBytes: number,
+  rows: () => Iterable<RowOfLines>,
+): Html {
   return laterHtml({
-    heldBytes: 2 * text.length + (runs?.byteLength ?? 0),
+    heldBytes: 2 * text.length + (runs?.byteLength ?? 0) + besideBytes,
     make: () => pieces(lineRows(text, runs, rows())),
   });
 }

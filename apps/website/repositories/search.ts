@@ -84,10 +84,14 @@ interface Outcome {
 
 function show(asked: PageRequest, wanted: Asked, page: ListPage, outcome: Outcome): SiteAnswer {
   const { status = 200, errors = {}, results = null } = outcome;
-  const { ref, text } = wanted;
   const content = html`<h1>Search</h1>${errorSummary(errors)}${form(asked, wanted, errors)}${results}`;
-  const title = text === '' ? `Search in ${shownName(ref)}` : `“${shownName(text)}” in ${shownName(ref)}`;
-  return showRepositoryPage(asked, { title: numberedTitle(title, page), tab: 'Search', ref, status }, content);
+  const options = { title: numberedTitle(titleOf(wanted), page), tab: 'Search', ref: wanted.ref, status } as const;
+  return showRepositoryPage(asked, options, content);
+}
+
+function titleOf({ ref, text, isRegex, path }: Asked): string {
+  const where = path === '' ? shownName(ref) : `${shownName(path)} at ${shownName(ref)}`;
+  return text === '' ? `Search in ${where}` : `${isRegex ? 'Expression ' : ''}“${shownName(text)}” in ${where}`;
 }
 
 function form({ repository }: PageRequest, { ref, text, isRegex, path }: Asked, errors: FieldErrors): Html {

@@ -13,8 +13,8 @@ import { shellWord } from './empty-home.ts';
 import { showRepositoryPage } from './frame.ts';
 import { deleteLink, newRefButton } from './new-ref.ts';
 import type { PageRequest } from './page-request.ts';
-import { pageAsked, pager, rowsWithin } from './pager.ts';
-import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
+import { numberedTitle, pageAsked, pager, rowsWithin } from './pager.ts';
+import { nothingFound, refsSearch, searchAsked, searchedTitle } from './refs-search.ts';
 import { counted, shortId, shownName, subjectOf } from './shown-text.ts';
 
 export async function showTags(asked: PageRequest): Promise<SiteAnswer> {
@@ -34,7 +34,8 @@ export async function showTags(asked: PageRequest): Promise<SiteAnswer> {
             : nothingFound(shownAddress(repository, address), search, 'tags')
         }${pager(shownAddress(repository, address), page, tags.total, { query: search === '' ? {} : { q: search } })}`
   }`;
-  return showRepositoryPage(asked, { title: 'Tags', tab: 'Tags' }, content);
+  const title = numberedTitle(searchedTitle('Tags', search), page);
+  return showRepositoryPage(asked, { title, tab: 'Tags' }, content);
 }
 
 function noTags(branch: string): Html {

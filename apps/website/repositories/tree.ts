@@ -13,7 +13,7 @@ import { contentsAt } from './contents-at.ts';
 import { folderTable } from './folder-table.ts';
 import { breadcrumbs, goToFile, refPicker, showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
-import { type ListPage, pageAsked, pager } from './pager.ts';
+import { type ListPage, numberedTitle, pageAsked, pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 import { folderLinks } from './writing.ts';
@@ -45,7 +45,8 @@ export async function showTree(asked: PageRequest, { ref, names }: RefPath): Pro
 <section class="box" aria-label="Files">${await lastCommitAt(asked, listing.commit?.id ?? null, names)}${table}</section>${more}`;
   const readme = await readmeOf(asked, listing);
   const content = html`${above}${readme}`;
-  return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code', ref }, content);
+  const title = numberedTitle(`${pathText(names)} at ${shownName(ref)}`, page);
+  return showRepositoryPage(asked, { title, tab: 'Code', ref }, content);
 }
 
 /** The commit that last touched a folder or a file, if that is known. */

@@ -12,10 +12,11 @@ import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import { startOfText } from '../../kernel/text.ts';
 import { type WorkUnderWay, workOnce } from '../../kernel/work-once.ts';
-import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+import { isBeyondBounds, ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
+import { readCommits } from '../../ports/read-commits.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { readCommitRows } from './commit-walk.ts';
 import { type ContentsPath, findEntry } from './entry-at-path.ts';
 import { bytesOf } from './list-tree.ts';
 import { pathsRefused } from './paths-on-page.ts';
@@ -41,23 +42,28 @@ export interface LineSpan {
   readonly to: number;
 }
 
-export interface WantedBlame {
+export interface WantedBlame<Span extends LineSpan | null = LineSpan | null> {
   /** A text as resolve-ref.ts reads it; null: the default branch. */
   readonly ref: string | null;
   /** Null for a text that cannot name anything in a tree. */
   readonly path: ContentsPath | null;
   /** Chooses the lines, counted from 1, whose commits are read too; null: those of no line. */
-  readonly shown: ((blame: Blame) => LineSpan) | null;
+  readonly shown: (blame: Blame) => Span | Promise<Span>;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
-export interface BlamedFile {
+/** A commit that brought lines, with the start of its message. */
+export type LineCommit = Pick<CommitRow, 'id' | 'message' | 'committedAt'>;
+
+export interface BlamedFile<Span extends LineSpan | null = LineSpan | null> {
   /** The commit that the ref leads to. */
   readonly commit: ObjectId;
   readonly blame: Blame;
+  /** What `shown` chose. */
+  readonly shown: Span;
   /** Those that brought the shown lines. */
-  readonly commits: ReadonlyMap<ObjectId, CommitRow>;
+  readonly commits: ReadonlyMap<ObjectId, LineCommit>;
 }
 
 type Refused = { readonly refused: Refusal };
@@ -66,11 +72,11 @@ type Refused = { readonly refused: Refusal };
  * Refused with `repository-without-commits`, `default-branch-missing`, `ref-not-found`, `ref-not-a-commit`,
  * `path-not-found`, `path-not-a-file` or `file-too-large`.
  */
-export async function blameFile(
+export async function blameFile<Span extends LineSpan | null>(
   context: BlameContext,
   repository: FoundRepository,
-  { ref, path, shown, signal }: WantedBlame,
-): Promise<BlamedFile | Refused> {
+  { ref, path, shown, signal }: WantedBlame<Span>,
+): Promise<BlamedFile<Span> | Refused> {
   return closing(openView(context, repository), async (view) => {
     const reader = await view.objects();
     const resolved = await resolveRef(repository, reader, ref);
@@ -83,9 +89,9 @@ export async function blameFile(
     const file = { tip, path: bytesOf(path), blob: found.id, signal };
     // git has no first line to begin with in an empty file.
     const blame = found.sizeBytes === 0 ? NO_BLAME : await blameOnce(context, reader, file);
-    const ids = shown === null ? [] : commitsOf(blame, shown(blame));
-    const rows = await readCommitRows(reader, ids);
-    return { commit: tip, blame, commits: new Map(rows.map((row) => [row.id, row])) };
+    const span = await shown(blame);
+    const commits = span === null ? NO_COMMITS : await lineCommits(reader, commitsOf(blame, span));
+    return { commit: tip, blame, shown: span, commits };
   });
 }
 
@@ -100,6 +106,24 @@ function commitsOf({ ranges }: Blame, { from, to }: LineSpan): readonly ObjectId
   const ids = new Set<ObjectId>();
   for (const { start, count, origin } of ranges) if (start <= to && start + count > from) ids.add(origin.commit);
   return [...ids];
+}
+
+/**
+ * How much of a commit's message stands beside its lines, in UTF-16 code units. Internal: thousands stand on a page,
+ * which shows less of each.
+ */
+const LINE_COMMIT_MESSAGE_LENGTH_MAX = 256;
+
+const NO_COMMITS: BlamedFile['commits'] = new Map();
+
+async function lineCommits(reader: ObjectReader, ids: readonly ObjectId[]): Promise<BlamedFile['commits']> {
+  const found = new Map<ObjectId, LineCommit>();
+  for await (const [id, commit] of readCommits(reader, ids)) {
+    if (commit === null) throw new ObjectDatabaseError('layer-missing', `Commit ${id} is in no layer`);
+    const message = startOfText(commit.message, LINE_COMMIT_MESSAGE_LENGTH_MAX);
+    found.set(id, { id, message, committedAt: commit.committer.seconds });
+  }
+  return found;
 }
 
 interface FileAt {

@@ -153,7 +153,8 @@ async function findBeforeCommit(
   if ('refused' in found || found.type === 'dir' || found.type === 'submodule') return null;
   const search = createRenameSearch(path);
   try {
-    const chunks = reader.history.diff(parent, commit.id, { signal, spanMs: PATH_HISTORY_SPAN_MS });
+    const bounded = { signal, spanMs: PATH_HISTORY_SPAN_MS, detail: 'records' as const };
+    const chunks = reader.history.diff(parent, commit.id, bounded);
     for await (const chunk of chunks) if (!search.add(chunk)) break;
   } catch (error) {
     if (!isBeyondBounds(error)) throw error;

@@ -305,6 +305,16 @@ describe('The pages of comparisons and pushes', () => {
     assert.doesNotMatch(textOf(await page('/ada/engine')), /As of/);
   });
 
+  test('have titles of their own, with the order, the search and the moment', async () => {
+    const titleOf = async (address: string): Promise<string | undefined> =>
+      /<title>(.*) · Strata<\/title>/.exec((await page(`/ada/engine/${address}`)).html)?.[1];
+    const [, moment = ''] = await moments();
+    assert.equal(await titleOf('branches'), 'Branches · ada/engine');
+    assert.equal(await titleOf('branches?q=feature&sort=name'), 'Branches by name with “feature” · ada/engine');
+    assert.equal(await titleOf(`tags?at=${moment}`), `Tags · ada/engine · as of ${moment}`);
+    assert.equal(await titleOf('compare/main...feature/one?page=1'), 'Compare main...feature/one, page 2 · ada/engine');
+  });
+
   test('give the address that clones what they show', async (context) => {
     const [, pushed = '', , deleted = ''] = await moments();
     const at = (moment: string): string => url.replace('.git', `@${moment}.git`);

@@ -55,6 +55,7 @@ describe('The pages that search a repository', () => {
     await commitFile(work, HOSTILE, `a ${HOSTILE} line\n`);
     await commitFile(work, 'long.txt', `${'\n'.repeat(99)}needle\n${'"'.repeat(5_000)}\n`);
     await commitFile(work, 'many', `${'"needle"'.repeat(50)}\n`.repeat(300));
+    await commitFile(work, 'values.csv', 'one,two\nthree,four\n');
     await git(work, ['tag', 'v1']);
     await git(work, ['push', '--quiet', url, 'main', 'v1']);
   });
@@ -97,12 +98,16 @@ describe('The pages that search a repository', () => {
   test('find lines, each with those around it and a link to it', async () => {
     const found = await page('/ada/engine/search?ref=v1&q=main');
     assert.match(textOf(found), /2 matches in \d+ files of v1/);
+    assert.match(found.html, /<title>“main” in v1 · ada\/engine · Strata<\/title>/);
     assert.ok(links(found).includes('/ada/engine/blob/v1/src/main.c#L1'));
     assert.ok(links(found).includes('/ada/engine/blob/v1/docs/main.md?view=source#L3'));
     assert.match(found.html, /int <mark>main<\/mark>\(void\) \{/);
     assert.match(found.html, / {2}return 0;/);
     const needle = await page('/ada/engine/search?q=needle&path=long.txt');
     assert.ok(links(needle).includes('/ada/engine/blob/main/long.txt?from=80#L100'), links(needle).join());
+    assert.match(needle.html, /<title>“needle” in long\.txt at main · ada\/engine · Strata<\/title>/);
+    const table = await page('/ada/engine/search?q=three');
+    assert.ok(links(table).includes('/ada/engine/blob/main/values.csv?view=source#L2'), links(table).join());
     const odd = await page(`/ada/engine/search?q=${encodeURIComponent(HOSTILE)}`);
     assert.match(odd.html, /value="&#60;img\/src&#61;x/);
     assert.match(textOf(odd), /1 match in/);

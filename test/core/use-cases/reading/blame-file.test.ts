@@ -51,7 +51,7 @@ describe('Who brought the lines of a file', () => {
             .toString('latin1')
             .split('/')
             .map((name) => Buffer.from(name, 'latin1'));
-    const wanted = { ref: null, path: { names, folder: false }, shown: null, signal, ...more };
+    const wanted: WantedBlame = { ref: null, path: { names, folder: false }, shown: () => null, signal, ...more };
     return blameFile({ ...known, objects }, await reading.current(), wanted);
   };
   /** The commit and the path of each line. */
@@ -117,6 +117,15 @@ describe('Who brought the lines of a file', () => {
     const shown = blame.ranges.filter(({ start, count }) => start <= 4 && start + count > 3);
     assert.deepEqual(new Set(commits.keys()), new Set(shown.map(({ origin }) => origin.commit)));
     for (const [id, row] of commits) assert.match(row.message, /^Commit at \d+$/, id);
+  });
+
+  test('comes with the start of a message, since thousands may stand beside the lines', async () => {
+    const message = `Loud\n\n${'x'.repeat(10_000)}`;
+    const tip = reading.git.commit({ loud: 'a\n' }, { branch: 'loud', parents: [], message });
+    await reading.push({ 'refs/heads/loud': tip });
+    const { commits } = accepted(await blameOf('loud', { ref: 'loud', shown: () => ({ from: 1, to: 1 }) }));
+    const shown = commits.get(tip)?.message ?? '';
+    assert.ok(shown.startsWith('Loud\n') && shown.length < 1_000, `${shown.length} characters`);
   });
 
   test('is right for a file whose last line has no end, for a link, and for a file without lines', async () => {
