@@ -23,6 +23,7 @@ const NAMES = [
   'editor.js',
   'go-to-file.js',
   'lines.js',
+  'moments.js',
   'webauthn.js',
   'passkeys.js',
 ] as const;

@@ -34,7 +34,7 @@ function ask(
 ): SiteAnswer {
   const { id, name } = bucket;
   const title = `Delete ${name}`;
-  const content = html`<h1>${title}</h1><p>This service forgets <b>${placeText(settings)}</b> and how to reach it. What is stored there stays there.</p><p>Deleted repositories whose layers are in it cannot be restored any more.</p>${
+  const content = html`<h1>${title}</h1><p>This service forgets <b>${placeText(settings)}</b> and how to reach it. What is stored there stays there.</p><p>Deleted repositories whose layers are in it cannot be restored any more. This cannot be undone.</p>${
     isDefault && html`<p>New repositories are in the platform’s storage then.</p>`
   }${postForm(
     { action: pathOf(id, '/delete'), csrf: visit.csrf(), errors },

@@ -7,7 +7,7 @@
 import type { RateRefusal } from '../../front-door/callers.ts';
 import { rateRefusalText } from '../../front-door/texts/denials.ts';
 import { type SiteAnswer, showPage } from './answer.ts';
-import { type Content, html } from './html.ts';
+import { type Content, type Html, html } from './html.ts';
 import { page } from './page.ts';
 import type { Visit } from './visit.ts';
 
@@ -24,14 +24,19 @@ export interface Problem {
 
 const START = { path: '/', label: 'the start page' };
 
-export function showProblem(
-  visit: Visit,
-  { status, title, text, more = null, headers = {}, back = START }: Problem,
-): SiteAnswer {
-  const content = html`<h1>${title}</h1><p>${text}</p>${more}
-<p class="soft">If you ask for help, name this request: <code>${visit.requestId}</code></p>
+export function showProblem(visit: Visit, problem: Problem): SiteAnswer {
+  const { status, title, headers = {} } = problem;
+  return showPage(page(visit, { title, width: 'middle' }, problemContent(visit, problem)), status, headers);
+}
+
+/** What the page of a problem says, for pages with a head of their own. */
+export function problemContent(
+  { requestId }: Pick<Visit, 'requestId'>,
+  { title, text, more = null, back = START }: Problem,
+): Html {
+  return html`<h1>${title}</h1><p>${text}</p>${more}
+<p class="soft">If you ask for help, name this request: <code>${requestId}</code></p>
 <div class="row"><a class="button" href="${back.path}">Go to ${back.label}</a></div>`;
-  return showPage(page(visit, { title, width: 'middle' }, content), status, headers);
 }
 
 export function notFound(visit: Visit): SiteAnswer {

@@ -164,7 +164,7 @@ function renaming(visit: PersonVisit, { id }: MfaToken, name: string, { errors }
 }
 
 function deletion(visit: PersonVisit, { id }: MfaToken, { errors }: RefusedForm): Html {
-  return html`<section class="box"><header><h2>Delete</h2></header><div class="inside stack"><p class="soft">The token no longer signs you in. ${SIGNED_OUT}</p>${postForm(
+  return html`<section class="box"><header><h2>Delete</h2></header><div class="inside stack"><p class="soft">The token no longer signs you in. ${SIGNED_OUT} This cannot be undone.</p>${postForm(
     { action: `/mfa-tokens/${id}/delete`, csrf: visit.csrf(), errors },
     html`${currentPassword(errors)}<div class="row"><button class="button grave">Delete MFA token</button></div>`,
   )}</div></section>`;

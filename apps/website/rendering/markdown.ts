@@ -18,7 +18,7 @@ const ANCHOR_PREFIX = 'md-';
 /** The ids of the parts of pages that show Markdown. */
 const PAGE_IDS: ReadonlySet<string> = new Set(
   [
-    'clone content errors files from icon-file icon-folder kept message new_branch path previewed q ref text theirs',
+    'clone content errors files from icon-file icon-folder kept message moment-at new_branch path previewed q ref text theirs',
     'to written',
   ].flatMap((names) => names.split(' ')),
 );

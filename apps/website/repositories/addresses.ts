@@ -18,7 +18,7 @@ export type FormKind = 'edit' | 'create' | 'upload' | 'move' | 'remove';
 type Names = readonly Uint8Array[];
 
 /** The name of the moment in queries. */
-const MOMENT = 'at';
+export const MOMENT = 'at';
 
 /** Returns the query that keeps the moment which a page shows; none for a page of today. */
 export function momentQuery({ asOf }: Pick<FoundRepository, 'asOf'>): Readonly<Record<string, string>> {
@@ -54,6 +54,13 @@ export function purgeAddress(repository: Parameters<typeof repositoryAddress>[0]
 export function momentText({ asOf }: Pick<FoundRepository, 'asOf'>): string | null {
   if (asOf === undefined) return null;
   return 'at' in asOf ? asOf.at : asOf.event;
+}
+
+/** The address of what changed since the moment that a page shows; of the form that asks, on a page of now. */
+export function changesAddress(repository: FoundRepository): string {
+  const since = momentText(repository);
+  const query = since === null ? '' : `?${new URLSearchParams({ since }).toString()}`;
+  return `${repositoryAddress(repository)}/changes${query}`;
 }
 
 /** Returns the address of a path at a ref. */

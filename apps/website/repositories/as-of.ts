@@ -3,14 +3,14 @@
  *
  * Invariants: a page that shows the past says it, and every link to a page that can show the same moment does.
  */
-import { parseMoment } from '../../../core/audit/moment.ts';
+import { type Moment, parseMoment } from '../../../core/audit/moment.ts';
 import type { Timestamp } from '../../../core/kernel/ids.ts';
 import type { MomentDenial, PastRepositories } from '../../../core/use-cases/as-of/repository-as-of.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type Content, html } from '../layout/html.ts';
 import type { Problem } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { momentQuery, repositoryAddress, shownAddress } from './addresses.ts';
+import { changesAddress, momentQuery, repositoryAddress, shownAddress } from './addresses.ts';
 
 /** Returns the repository as of the moment in the query, or what to say instead. */
 export async function repositoryAsOf(
@@ -19,14 +19,24 @@ export async function repositoryAsOf(
   text: string,
   { position, signal }: Pick<PersonVisit, 'position' | 'signal'>,
 ): Promise<FoundRepository | Problem> {
-  // In a query a plus stands for a space.
-  const moment = parseMoment(text.trim().replace(' ', '+'));
+  const moment = momentWritten(text);
   if (moment === null) {
     const words = 'Write a time such as 2026-11-03T14:02:00Z, or the id of one of the repository’s events.';
     return { status: 404, title: 'No such moment', text: words };
   }
   const found = await pastRepositories.asOf(repository, moment, { seen: position, signal });
   return 'denied' in found ? problemOf(found.denied) : found;
+}
+
+/** As fields for a date and a time send it. */
+const WITHOUT_OFFSET = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(?:\.\d{1,3})?)?$/;
+
+/** Reads a moment of an address or a form: a time without an offset is UTC. */
+export function momentWritten(text: string): Moment | null {
+  // In a query a plus stands for a space.
+  const written = text.trim().replace(' ', '+');
+  const [, seconds = ':00'] = WITHOUT_OFFSET.exec(written) ?? [];
+  return parseMoment(WITHOUT_OFFSET.test(written) ? `${written.slice(0, 16)}${seconds}Z` : written);
 }
 
 function problemOf(denial: MomentDenial): Problem {
@@ -55,13 +65,19 @@ export function asOfBand({ repository }: { readonly repository: FoundRepository 
   const { asOf, entity } = repository;
   if (asOf === undefined) return null;
   const home = repositoryAddress(repository);
-  // The event is the last one folded.
-  const at = 'at' in asOf ? asOf.at : entity.lastAt;
+  const at = momentShown(repository);
   const event = 'event' in asOf ? html` with event ${String(entity.revision)}` : '';
   return html`<section class="asof" aria-label="As of"><strong>As of${at !== null && html` ${longTime(at)}`}${event}</strong><span>Nothing newer is shown.</span><span class="end row"><a href="${shownAddress(
     repository,
     home,
-  )}#clone">Clone it</a> <a href="${shownAddress(repository, `${home}/restore`)}">Restore to here</a> <a href="${home}">Back to now</a></span></section>`;
+  )}#clone">Clone it</a> <a href="${changesAddress(repository)}">What changed since</a> <a href="${shownAddress(repository, `${home}/restore`)}">Restore to here</a> <a href="${home}">Back to now</a></span></section>`;
+}
+
+/** The time that a page of the past shows, if it has one; null for a page of now. */
+export function momentShown({ asOf, entity }: Pick<FoundRepository, 'asOf' | 'entity'>): Timestamp | null {
+  if (asOf === undefined) return null;
+  // The event is the last one folded.
+  return 'at' in asOf ? asOf.at : entity.lastAt;
 }
 
 /** The field with which a form leads to the same moment. */

@@ -20,6 +20,7 @@ import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress } from './addresses.ts';
+import { retentionText } from './shown-text.ts';
 import { type Purged, purgeNamed, showPurge } from './purge.ts';
 
 export const DELETED = '/settings/deleted-repositories';
@@ -67,7 +68,7 @@ async function showDeleted(
   refused: Refused | null = null,
 ): Promise<SiteAnswer> {
   const deleted = await listDeletedRepositories(context, visit.person.account);
-  const content = html`<h1>Deleted repositories</h1><p>A deleted repository is kept for a while, with all its history.</p>${
+  const content = html`<h1>Deleted repositories</h1><p>A deleted repository is kept for ${retentionText(context)}, with all its history.</p>${
     deleted.length === 0
       ? html`<section class="box"><p class="empty">No repository was deleted lately.</p></section>`
       : deleted.map((one) => section(visit, one, refused))

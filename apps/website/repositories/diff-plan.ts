@@ -32,6 +32,8 @@ export interface ShownDiff {
   /** The commits whose files are compared; null for the empty tree. */
   readonly before: string | null;
   readonly after: string;
+  /** The repository as of the moment at which a ref reached the older commit, if that is not the reader's. */
+  readonly earlier?: FoundRepository;
   /** Returns the address of the page with this query. */
   readonly address: (query: Readonly<Record<string, string>>) => string;
 }

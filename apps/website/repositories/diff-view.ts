@@ -197,24 +197,29 @@ function foldedNote({ page, address }: ShownDiff, { file, index }: PlannedFile):
   return html`<p class="empty">${said} ${inPlace(alone, 'Show its changes')}</p>`;
 }
 
-/** The commits that have the two versions, and the paths there. */
-function sidesOf({ before, after }: ShownDiff, file: ChangedFile) {
+/** The addresses of the two versions. */
+function sidesOf(
+  { repository }: DiffReader,
+  { before, after, earlier = repository }: ShownDiff,
+  file: ChangedFile,
+  kind: 'blob' | 'raw',
+) {
   const sides = [
-    { name: 'before', version: file.before, commit: before, path: file.previousPath ?? file.path },
-    { name: 'after', version: file.after, commit: after, path: file.path },
+    { name: 'before', version: file.before, commit: before, path: file.previousPath ?? file.path, at: earlier },
+    { name: 'after', version: file.after, commit: after, path: file.path, at: repository },
   ] as const;
-  return sides.flatMap(({ name, version, commit, path }) =>
-    version === null || commit === null ? [] : [{ name, version, commit, names: namesIn(path) }],
-  );
+  return sides.flatMap(({ name, version, commit, path, at }) => {
+    if (version === null || commit === null) return [];
+    return [{ name, version, address: placeAddress(at, kind, commit, namesIn(path)) }];
+  });
 }
 
 const VIEWS = { before: 'View file before', after: 'View file' };
 
-function toolsOf({ repository }: DiffReader, shown: ShownDiff, { file, index }: PlannedFile): Html {
+function toolsOf(asked: DiffReader, shown: ShownDiff, { file, index }: PlannedFile): Html {
   const { page, address } = shown;
-  const views = sidesOf(shown, file).map(
-    ({ name, version, commit, names }) =>
-      isOfBlob(version) && html`<a href="${placeAddress(repository, 'blob', commit, names)}">${VIEWS[name]}</a>`,
+  const views = sidesOf(asked, shown, file, 'blob').map(
+    ({ name, version, address: view }) => isOfBlob(version) && html`<a href="${view}">${VIEWS[name]}</a>`,
   );
   const wider = CONTEXTS.find((context) => context > page.context);
   const hasContext = file.before !== null && file.after !== null && file.hunks.length > 0;
@@ -235,17 +240,12 @@ function modesOf({ before, after }: ChangedFile): Content {
 }
 
 /** An image before and after, or why there are no lines. */
-function withoutLines({ repository }: DiffReader, shown: ShownDiff, file: ChangedFile): Html {
+function withoutLines(asked: DiffReader, shown: ShownDiff, file: ChangedFile): Html {
   const isImage = mediaKind(lastName(file.path)) === 'image' && file.binary;
   if (isImage) {
-    const figures = sidesOf(shown, file).map(
-      ({ name, commit, names }) =>
-        html`<figure><figcaption class="soft">${name === 'before' ? 'Before' : 'After'}</figcaption><img src="${placeAddress(
-          repository,
-          'raw',
-          commit,
-          names,
-        )}" alt="${shownName(file.path)} ${name}" loading="lazy"></figure>`,
+    const figures = sidesOf(asked, shown, file, 'raw').map(
+      ({ name, address }) =>
+        html`<figure><figcaption class="soft">${name === 'before' ? 'Before' : 'After'}</figcaption><img src="${address}" alt="${shownName(file.path)} ${name}" loading="lazy"></figure>`,
     );
     return html`<div class="image-box images">${figures}</div>`;
   }

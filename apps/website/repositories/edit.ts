@@ -12,13 +12,14 @@ import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, shownText } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
-import { notFound, showProblem, tooOften } from '../layout/problems.ts';
+import { tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { namesOfField, pathField, placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
 import { type EditableText, editableText } from './editable-text.ts';
+import { notFoundHere, showRepositoryProblem } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { changeOf, type SentText } from './sent-text.ts';
 import { shownName } from './shown-text.ts';
@@ -43,13 +44,13 @@ interface SeenFile extends SeenBranch {
 }
 
 export async function showEdit(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
-  const { visit, repository } = asked;
+  const { repository } = asked;
   const seen = branchShown(asked, ref);
   const contents = await contentsAt(asked, { ref, names });
   if ('refused' in contents) return showRefusal(asked, contents.refused);
   const back = { path: placeAddress(repository, 'blob', ref, names), label: 'the file' };
   const refuse = (text: string): SiteAnswer =>
-    showProblem(visit, { status: 422, title: 'This cannot be edited here', text, back });
+    showRepositoryProblem(asked, { status: 422, title: 'This cannot be edited here', text, back });
   if (seen === null) return refuse('Only the files at the head of a branch can be edited.');
   if (contents.type !== 'file') return refuse('Only files can be edited.');
   const editable = editableText(contents.content);
@@ -117,7 +118,7 @@ export function sentEdit(fields: Fields): (SentText & Pick<SeenFile, 'blob'>) | 
 export async function saveEdit(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
   const { visit } = asked;
   const sent = sentEdit(fields);
-  if (sent === null) return notFound(visit);
+  if (sent === null) return notFoundHere(asked);
   const { target, names, blob, edited } = sent;
   const seen = { branch: target.branch, head: target.head, names, blob };
   const again = (refused: RefusedForm): SiteAnswer => showForm(asked, seen, edited, fields, { refused });

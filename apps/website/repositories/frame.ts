@@ -8,6 +8,7 @@ import type { ScriptName } from '../assets/files.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
+import { type Problem, problemContent } from '../layout/problems.ts';
 import { bytesOf } from '../layout/weight.ts';
 import {
   filesAddress,
@@ -19,6 +20,7 @@ import {
   shownAddress,
 } from './addresses.ts';
 import { asOfBand, momentField } from './as-of.ts';
+import { momentPicker } from './moment-picker.ts';
 import type { PageRequest } from './page-request.ts';
 import { shortId, shownName } from './shown-text.ts';
 
@@ -33,11 +35,15 @@ interface FrameOptions {
   /** Whether the repository's name is the page's h1. Otherwise the content has it. */
   readonly isHome?: boolean;
   readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
   /** The modules that this page needs beside those of every page. */
   readonly scripts?: readonly ScriptName[];
 }
 
-export function showRepositoryPage(asked: PageRequest, options: FrameOptions, content: Content): SiteAnswer {
+/** What the head of a page shows. */
+type Framed = Pick<PageRequest, 'visit' | 'repository' | 'takesMoment'>;
+
+export function showRepositoryPage(asked: Framed, options: FrameOptions, content: Content): SiteAnswer {
   const { visit, repository } = asked;
   const { account, owned } = repository;
   const name = `${account.username}/${owned.name}`;
@@ -48,17 +54,56 @@ export function showRepositoryPage(asked: PageRequest, options: FrameOptions, co
   )}">${owned.name}</a>`;
   const heading = options.isHome === true ? html`<h1 class="title">${names}</h1>` : html`<p class="title">${names}</p>`;
   const head = html`${heading}${owned.description !== null && html`<p dir="auto">${shownName(owned.description)}</p>`}
-<nav class="tabs" aria-label="Repository" data-files="${filesAddress(repository, ref)}">${tabsOf(asked, options.tab, ref)}</nav>`;
-  const { status = 200 } = options;
-  const scripts: readonly ScriptName[] = ['go-to-file.js', ...(options.scripts ?? [])];
+<div class="bar"><nav class="tabs" aria-label="Repository" data-files="${filesAddress(repository, ref)}">${tabsOf(asked, options.tab, ref)}</nav>${momentPicker(asked)}</div>`;
+  const { status = 200, headers = {} } = options;
+  const scripts: readonly ScriptName[] = ['go-to-file.js', 'moments.js', ...(options.scripts ?? [])];
   const moment = momentText(repository);
   // As exact as the address has it.
   const asOf = moment === null ? null : `as of ${moment}`;
   const title = [options.title, name, asOf].filter((part) => part !== null).join(' · ');
-  return showPage(page(visit, { title, head, scripts }, html`${asOfBand(asked)}${content}`), status);
+  return showPage(page(visit, { title, head, scripts }, html`${asOfBand(asked)}${content}`), status, headers);
 }
 
-function tabsOf({ repository }: PageRequest, current: Tab, ref: string): Content {
+/** The page of what went wrong below a repository that the person sees. */
+export function showRepositoryProblem(asked: Framed, problem: Problem): SiteAnswer {
+  const { visit, repository } = asked;
+  const label = `${repository.account.username}/${repository.owned.name}`;
+  const back = { path: shownAddress(repository, repositoryAddress(repository)), label };
+  const { status, title, headers = {} } = problem;
+  const content = html`<div class="stack middle start">${problemContent(visit, { back, ...problem })}</div>`;
+  return showRepositoryPage(asked, { title, tab: tabOf(visit), status, headers }, content);
+}
+
+/** Does what `notFound` does below a repository that the person sees. */
+export function notFoundHere(asked: Framed): SiteAnswer {
+  const text = 'Nothing is at this address of the repository. The tabs above lead to what there is.';
+  return showRepositoryProblem(asked, { status: 404, title: 'Page not found', text });
+}
+
+const TABS: Readonly<Partial<Record<string, Tab>>> = {
+  commits: 'Commits',
+  commit: 'Commits',
+  branches: 'Branches',
+  compare: 'Branches',
+  'new-branch': 'Branches',
+  tags: 'Tags',
+  'new-tag': 'Tags',
+  search: 'Search',
+  activity: 'Activity',
+  changes: 'Activity',
+  moments: 'Activity',
+  restore: 'Activity',
+  settings: 'Settings',
+  purge: 'Settings',
+};
+
+/** The tab that an address belongs to. */
+function tabOf({ target }: PageRequest['visit']): Tab {
+  const [, , , page = ''] = (target.split(/[?#]/, 1)[0] ?? '').split('/');
+  return TABS[page] ?? 'Code';
+}
+
+function tabsOf({ repository }: Framed, current: Tab, ref: string): Content {
   const home = repositoryAddress(repository);
   const tabs: readonly (readonly [Tab, string])[] = [
     ['Code', shownAddress(repository, home)],

@@ -11,10 +11,11 @@ import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, textField } from '../layout/forms.ts';
 import { html, NOTHING } from '../layout/html.ts';
-import { notFound, tooOften } from '../layout/problems.ts';
+import { tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { namesOfField, pathField, pathOfNames, placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
+import { notFoundHere } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { shownName } from './shown-text.ts';
 import {
@@ -109,7 +110,7 @@ async function save(asked: PageRequest, fields: Fields, doing: Doing): Promise<S
   const target = targetOf(fields);
   const names = namesOfField(fields.text('path'));
   const id = parseObjectId(fields.text('id'));
-  if (target === null || names === null || id === null) return notFound(asked.visit);
+  if (target === null || names === null || id === null) return notFoundHere(asked);
   const seen = { branch: target.branch, head: target.head, names, id };
   const to = fields.text('to');
   const moves = doing === 'move';

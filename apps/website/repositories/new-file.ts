@@ -10,12 +10,13 @@ import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { checkBox, type Fields, filesField, hiddenField, NO_FIELDS, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
-import { notFound, tooOften } from '../layout/problems.ts';
+import { tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { namesOfField, pathField, pathOfNames, placeAddress, repositoryAddress } from './addresses.ts';
 import { UPLOAD_FORM_BYTES_MAX } from './limits.ts';
+import { notFoundHere } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { changeOf, type SentText } from './sent-text.ts';
 import { counted, shownName } from './shown-text.ts';
@@ -107,7 +108,7 @@ export function sentFile(fields: Fields): (SentText & { readonly seen: SeenFolde
 
 export async function saveCreate(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
   const sent = sentFile(fields);
-  if (sent === null) return notFound(asked.visit);
+  if (sent === null) return notFoundHere(asked);
   const { target, seen, names } = sent;
   const { change, errors: ofText } = changeOf(sent);
   const errors = { ...ofText, ...targetErrors(target) };
@@ -152,7 +153,7 @@ function uploadForm(asked: PageRequest, seen: SeenFolder, fields: Fields, refuse
 
 export async function saveUpload(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
   const sent = folderSent(fields);
-  if (sent === null) return notFound(asked.visit);
+  if (sent === null) return notFoundHere(asked);
   const { target, seen } = sent;
   // A browser sends a file without a name where none is chosen.
   const files = fields.files('files').filter(({ name }) => name !== '');

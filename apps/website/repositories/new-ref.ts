@@ -14,14 +14,14 @@ import { reasonOf } from '../../front-door/texts/ref-faults.ts';
 import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, postForm, textArea, textField } from '../layout/forms.ts';
 import { type Content, html, NOTHING } from '../layout/html.ts';
-import { notFound, tooOften } from '../layout/problems.ts';
+import { tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
 import { repositoryAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
-import { showRepositoryPage } from './frame.ts';
+import { notFoundHere, showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { restorationAddress } from './restore.ts';
-import { shortId, shownName } from './shown-text.ts';
+import { retentionText, shortId, shownName } from './shown-text.ts';
 import { accountSignature, MESSAGE_TOO_LONG, messageIsLong } from './writing.ts';
 
 type Kind = 'branch' | 'tag';
@@ -169,7 +169,7 @@ function kindOf(ref: string): Kind | null {
 }
 
 function deleteForm(asked: PageRequest, ref: string, refused: RefusedForm = NEW_FORM): SiteAnswer {
-  const { visit, repository } = asked;
+  const { context, visit, repository } = asked;
   const kind = kindOf(ref);
   const found = kind === null ? null : findRef(repository, ref);
   if (kind === null || found === null) return showRefusal(asked, { code: 'ref-not-found' });
@@ -184,7 +184,7 @@ function deleteForm(asked: PageRequest, ref: string, refused: RefusedForm = NEW_
   );
   const content = html`<div class="stack middle start"><h1>Delete the ${kind} <bdi>${name}</bdi></h1><p>It leads to <code class="id">${shortId(
     found.ref.id,
-  )}</code>. What no other branch or tag reaches is kept for a while, and the deletion can be undone.</p>${form}</div>`;
+  )}</code>. You can undo the deletion for ${retentionText(context)}; until then, what no other branch or tag reaches is kept.</p>${form}</div>`;
   return showRepositoryPage(asked, { title, tab, status }, content);
 }
 
@@ -193,7 +193,7 @@ export async function deleteRef(asked: PageRequest, fields: Fields): Promise<Sit
   const ref = fields.text('ref');
   const kind = kindOf(ref);
   const expected = parseObjectId(fields.text('expected'));
-  if (kind === null || expected === null) return notFound(visit);
+  if (kind === null || expected === null) return notFoundHere(asked);
   const { principal } = visit.person;
   const used = await refusedChange(context, principal, 'ref-deletion');
   const exceeded = used ?? context.callers.recordRefs(principal, refChangesOf(ref));

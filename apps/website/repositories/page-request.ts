@@ -15,15 +15,18 @@ import type { SiteContext } from '../context.ts';
 import { localPath, movedTo, redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS } from '../layout/forms.ts';
 import { type Content, html } from '../layout/html.ts';
-import { notFound, showProblem } from '../layout/problems.ts';
+import { notFound } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { commitAddress, repositoryAddress, segmentsOf } from './addresses.ts';
+import { commitAddress, MOMENT, repositoryAddress, segmentsOf } from './addresses.ts';
 import { repositoryAsOf } from './as-of.ts';
+import { notFoundHere, showRepositoryProblem } from './frame.ts';
 
 export interface PageRequest {
   readonly context: SiteContext;
   readonly visit: PersonVisit;
   readonly repository: FoundRepository;
+  /** Whether the page shows the repository as of the moment that its address names. */
+  readonly takesMoment?: boolean;
 }
 
 type Handler = (visit: PersonVisit, fields?: Fields) => Promise<SiteAnswer>;
@@ -54,10 +57,11 @@ function movedPage({ target }: PersonVisit, repository: FoundRepository): SiteAn
 export function onRepositoryAsOf(context: SiteContext, handler: (asked: PageRequest) => Promise<SiteAnswer>): Handler {
   return onRepository(context, async (asked) => {
     const { visit } = asked;
-    const text = visit.url.searchParams.get('at');
-    if (text === null) return handler(asked);
+    const now = { ...asked, takesMoment: true };
+    const text = visit.url.searchParams.get(MOMENT)?.trim() ?? '';
+    if (text === '') return handler(now);
     const found = await repositoryAsOf(context, asked.repository, text, visit);
-    return 'title' in found ? showProblem(visit, found) : handler({ ...asked, repository: found });
+    return 'title' in found ? showRepositoryProblem(now, found) : handler({ ...now, repository: found });
   });
 }
 
@@ -68,7 +72,7 @@ export function onPlace(
 ): Handler {
   return onRepositoryAsOf(context, async (asked) => {
     const segments = segmentsOf(asked.visit.target);
-    if (segments === null) return notFound(asked.visit);
+    if (segments === null) return notFoundHere(asked);
     const place = splitRefPath(asked.repository, segments);
     if (place === null) return showRefusal(asked, { code: 'ref-not-found' });
     return isShortId(asked.repository, place.ref) ? leadToFullId(asked, place.ref) : handler(asked, place);
@@ -150,14 +154,12 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
  * by default to the commit.
  */
 export function showRefusal(
-  { visit, repository }: Pick<PageRequest, 'visit' | 'repository'>,
+  asked: Pick<PageRequest, 'visit' | 'repository' | 'takesMoment'>,
   refusal: Refusal,
-  addressOf = (id: string): string => commitAddress(repository, id),
+  addressOf = (id: string): string => commitAddress(asked.repository, id),
 ): SiteAnswer {
   const refused = refusal.code === 'short-id-ambiguous' ? severalCommits(refusal, addressOf) : PAGES[refusal.code];
-  if (refused === undefined) return notFound(visit);
-  const label = `${repository.account.username}/${repository.owned.name}`;
-  return showProblem(visit, { ...refused, back: { path: repositoryAddress(repository), label } });
+  return refused === undefined ? notFoundHere(asked) : showRepositoryProblem(asked, refused);
 }
 
 function severalCommits(

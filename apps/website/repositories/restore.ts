@@ -12,13 +12,12 @@ import type { ExpectedRevision } from '../../../core/ports/event-store.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
 import { planRestoration, restoreRefs, type WantedRestoration } from '../../../core/use-cases/undo/restore-refs.ts';
 import { refusalText } from '../../front-door/texts/refusals.ts';
-import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
+import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, postForm } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
-import { notFound, showProblem } from '../layout/problems.ts';
 import { repositoryAddress } from './addresses.ts';
 import { longTime } from './as-of.ts';
-import { showRepositoryPage } from './frame.ts';
+import { notFoundHere, showRepositoryPage, showRepositoryProblem } from './frame.ts';
 import type { PageRequest } from './page-request.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
@@ -56,22 +55,24 @@ function addressOf(repository: PageRequest['repository'], query: Readonly<Record
 export async function askToRestore(asked: PageRequest): Promise<SiteAnswer> {
   const { searchParams } = asked.visit.url;
   const wanted = wantedOnPage((name) => searchParams.get(name) ?? '');
-  return wanted === null ? notFound(asked.visit) : ask(asked, wanted);
+  return wanted === null ? notFoundHere(asked) : ask(asked, wanted);
 }
 
 export async function restoreFromForm(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const wanted = wantedOnPage((name) => fields.text(name));
-  if (wanted === null) return notFound(visit);
+  if (wanted === null) return notFoundHere(asked);
   const seen = seenRevision(fields.text('seen'));
   const restored = await restoreRefs(context, await visit.origin(repository), restoration(asked, wanted, seen));
   if ('refused' in restored) {
     if (restored.refused.code !== 'refs-moved-meanwhile') return refusedPage(asked, restored.refused);
     return ask(asked, wanted, 'The repository was changed meanwhile. This is what would change now.');
   }
-  const { updates, leftOut } = restored;
+  const { updates, leftOut, event } = restored;
   const message = `${counted(updates.length, 'ref')} restored.${leftOut.length === 0 ? '' : ` Left out: ${namesText(leftOut, NAMES_IN_MESSAGE_MAX)}.`}`;
-  return redirectTo(`${repositoryAddress(repository)}/activity`, message);
+  const activity = `${repositoryAddress(repository)}/activity`;
+  if (event === null) return redirectTo(activity, message);
+  return redirectWithUndo(activity, message, restorationAddress(repository, event, wanted.ref));
 }
 
 function restoration(
@@ -105,15 +106,20 @@ async function ask(asked: PageRequest, wanted: WantedOnPage, error: string | nul
   }${
     updates.length === 0
       ? html`<p>Nothing changes${leftOut.length === 0 && ': what is there now is what was there then'}.</p><div class="row">${cancel}</div>`
-      : html`${updatesTable(updates)}<p class="soft">A restoration is a change like any other: it can be undone here.</p>${form}`
+      : html`${updatesTable(updates)}<p class="soft">You can undo the restoration afterwards.</p>${form}`
   }</div>`;
   const status = error === null ? 200 : 409;
-  return showRepositoryPage(asked, { title: 'Restore', tab: 'Activity', status }, content);
+  return showRepositoryPage(asked, { title: titleOf(wanted), tab: 'Activity', status }, content);
 }
 
 function heading({ to }: WantedOnPage): Content {
   if ('beforeEvent' in to) return 'Restore to before this change';
   return 'at' in to ? html`Restore to ${longTime(to.at)}` : 'Restore to this event';
+}
+
+function titleOf({ to, fields, ref }: WantedOnPage): string {
+  const what = 'beforeEvent' in to ? `before event ${to.beforeEvent}` : (fields['at'] ?? '');
+  return `Restore ${ref === '' ? 'all branches and tags' : shownName(ref)} to ${what}`;
 }
 
 function scope({ repository }: PageRequest, { fields, ref }: WantedOnPage): Html {
@@ -157,9 +163,9 @@ function idText(id: string): string {
 
 const STATUSES: Readonly<Partial<Record<RefusalCode, number>>> = { 'objects-expired': 410, 'moment-in-future': 422 };
 
-function refusedPage({ visit, repository }: PageRequest, refused: Refusal): SiteAnswer {
-  if (refused.code === 'event-not-found' || refused.code === 'ref-not-found') return notFound(visit);
+function refusedPage(asked: PageRequest, refused: Refusal): SiteAnswer {
+  if (refused.code === 'event-not-found' || refused.code === 'ref-not-found') return notFoundHere(asked);
   const status = STATUSES[refused.code] ?? 409;
-  const back = { path: `${repositoryAddress(repository)}/activity`, label: 'the activity' };
-  return showProblem(visit, { status, title: 'This cannot be restored', text: `${refusalText(refused)}.`, back });
+  const back = { path: `${repositoryAddress(asked.repository)}/activity`, label: 'the activity' };
+  return showRepositoryProblem(asked, { status, title: 'This cannot be restored', text: `${refusalText(refused)}.`, back });
 }

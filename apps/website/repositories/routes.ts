@@ -10,6 +10,7 @@ import { showArchive } from './archive.ts';
 import { showBlame } from './blame.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
+import { showChanges } from './changes.ts';
 import { orFromCloneAddress } from './clone-address.ts';
 import { showCommit } from './commit.ts';
 import { showCommitText } from './commit-text.ts';
@@ -21,6 +22,7 @@ import { showFiles } from './files.ts';
 import { showHome } from './home.ts';
 import { UPLOAD_FORM_BYTES_MAX, WRITING_FORM_BYTES_MAX } from './limits.ts';
 import { showList } from './list.ts';
+import { showMoments } from './moments.ts';
 import { saveMove, saveRemove, showMove, showRemove } from './move-file.ts';
 import { beginWithReadme, createFromForm, openNew } from './new.ts';
 import { saveCreate, saveUpload, showCreate, showUpload } from './new-file.ts';
@@ -63,6 +65,8 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository/compare/*', onRepositoryAsOf(context, showComparison));
     site.page('/:username/:repository/tags', onRepositoryAsOf(context, showTags));
     site.page('/:username/:repository/activity', onRepository(context, showActivity));
+    site.page('/:username/:repository/moments', onRepository(context, showMoments));
+    site.page('/:username/:repository/changes', onRepository(context, showChanges));
     site.page('/:username/:repository/commit/:id', onRepositoryAsOf(context, showCommit));
     for (const form of ['diff', 'patch'] as const) {
       site.page(`/:username/:repository/commit/:id.${form}`, onRepositoryAsOf(context, showCommitText(form)));

@@ -8,14 +8,16 @@ import {
   deleteRepository,
   type RepositoryChanges,
 } from '../../../core/use-cases/repositories/repositories.ts';
-import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
+import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { purgeAddress, repositoryAddress } from './addresses.ts';
+import { DELETED } from './deleted.ts';
 import { showRepositoryPage } from './frame.ts';
 import { errorsOf } from './new.ts';
 import type { PageRequest } from './page-request.ts';
+import { retentionText } from './shown-text.ts';
 
 export function showSettings(asked: PageRequest, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
   const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
@@ -87,11 +89,11 @@ function purge({ repository }: PageRequest): Html {
   )}">Purge…</a></div></div></section>`;
 }
 
-function deletion({ visit, repository }: PageRequest, fields: Fields, errors: FieldErrors): Html {
+function deletion({ context, visit, repository }: PageRequest, fields: Fields, errors: FieldErrors): Html {
   const own = fields.has('confirmation') ? errors : {};
   const form = postForm(
     { action: `${repositoryAddress(repository)}/delete`, csrf: visit.csrf(), errors: own },
-    html`<p>Clones, pushes and this page stop working at once, and the name is free again. For a while you can undelete it.</p>${textField(
+    html`<p>Clones, pushes and this page stop working, and the name is free again. You can undo this for ${retentionText(context)}.</p>${textField(
       {
         name: 'confirmation',
         label: `Type ${repository.owned.name} to confirm`,
@@ -137,5 +139,6 @@ export async function removeRepository(asked: PageRequest, fields: Fields): Prom
   }
   const deleted = await deleteRepository(context, await visit.origin(repository), repository.id);
   if ('refused' in deleted) return showSettings(asked, fields, errorsOf(deleted.refused));
-  return redirectTo(`/${visit.person.username}`, `The repository ${name} is deleted.`);
+  const undo = `${DELETED}#deleted-${repository.id}`;
+  return redirectWithUndo(`/${visit.person.username}`, `The repository ${name} is deleted.`, undo);
 }

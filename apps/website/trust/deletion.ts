@@ -17,7 +17,7 @@ export function deletionRoutes({ context, page: addPage, formBeyondQuota }: Site
     if (found === null) return notFound(visit);
     const { id, name } = found.rule;
     const title = `Delete ${markInvisible(name)}`;
-    const content = html`<h1>${title}</h1><p>Jobs that only <b>${markInvisible(name)}</b> let in get no token any more, and the tokens that it has given out end now.</p>${postForm(
+    const content = html`<h1>${title}</h1><p>Jobs that only <b>${markInvisible(name)}</b> let in get no token any more, and the tokens that it has given out end now. This cannot be undone.</p>${postForm(
       { action: pathOf(id, '/delete'), csrf: visit.csrf() },
       html`<div class="row"><button class="button grave">Delete rule</button><a class="button quiet" href="${pathOf(id)}">Cancel</a></div>`,
     )}`;

@@ -26,7 +26,7 @@ export function changeRoutes(site: Site): void {
     if (found === null) return notFound(visit);
     return ask(visit, {
       title: 'Rotate secret',
-      text: html`<p>Deliveries to <b>${shortUrl(found.url)}</b> get a new secret. The old one also signs for 24 hours, in <code>X-Service-Signature-Previous</code>, so that you can change your server.</p>`,
+      text: html`<p>Deliveries to <b>${shortUrl(found.url)}</b> get a new secret. The old one also signs for 24 hours, in <code>X-Service-Signature-Previous</code>, so that you can change your server. This cannot be undone.</p>`,
       action: pathOf(found.webhook.id, '/secret'),
       button: html`<button class="button main">Rotate secret</button>`,
       cancel: pathOf(found.webhook.id),
@@ -47,7 +47,7 @@ export function changeRoutes(site: Site): void {
     if (found === null) return notFound(visit);
     return ask(visit, {
       title: 'Delete webhook',
-      text: html`<p><b>${shortUrl(found.url)}</b> gets no further request, and deliveries that are still pending fail.</p>`,
+      text: html`<p><b>${shortUrl(found.url)}</b> gets no further request, and deliveries that are still pending fail. This cannot be undone.</p>`,
       action: pathOf(found.webhook.id, '/delete'),
       button: html`<button class="button grave">Delete webhook</button>`,
       cancel: pathOf(found.webhook.id),

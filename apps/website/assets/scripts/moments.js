@@ -1,0 +1,30 @@
+/**
+ * What the picker of a moment has with scripts on: the pushes to choose from, in the place of the button that leads to
+ * their page.
+ */
+
+/** @type {HTMLDetailsElement | null} */
+const picker = document.querySelector('details.moment');
+/** @type {HTMLButtonElement | null | undefined} */
+const choose = picker?.querySelector('button[formaction]');
+
+/** Returns the list of the page that the button leads to, as far as one page has it. */
+async function load(/** @type {HTMLButtonElement} */ button) {
+  const address = `${button.formAction}?${new URLSearchParams({ [button.name]: button.value }).toString()}`;
+  const answer = await fetch(address);
+  if (!answer.ok) return null;
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const list = page.querySelector('form.moments');
+  return list === null ? null : document.adoptNode(list);
+}
+
+let isAsked = false;
+picker?.addEventListener('toggle', async () => {
+  if (!picker.open || isAsked || choose === null || choose === undefined) return;
+  isAsked = true;
+  const list = await load(choose).catch(() => null);
+  // Without the list, the button leads to its page all the same.
+  if (list === null) return;
+  picker.querySelector('.menu')?.append(list);
+  choose.textContent = 'All pushes';
+});
