@@ -117,7 +117,20 @@ describe('A repository in a browser', needs('chromium'), () => {
       await follow(page, 'Back to now');
       assert.equal(await page.getByRole('region', { name: 'As of' }).count(), 0);
 
-      await page.locator('summary').first().click();
+      const now = page.url();
+      await page.getByText('As of now').click();
+      await page.getByRole('button', { name: 'Show', exact: true }).waitFor();
+      await check(page);
+      await page.getByRole('button', { name: /Choose a push|All pushes/ }).click();
+      await page.waitForURL('**/moments?*');
+      await check(page);
+      await page.locator('.box button[name=moment]').last().click();
+      await page.getByRole('region', { name: 'As of' }).waitFor();
+      await follow(page, 'What changed since');
+      await page.getByRole('heading', { name: 'What changed' }).waitFor();
+      await check(page);
+      await page.goto(now);
+      await page.locator('.body summary').first().click();
       await page.getByLabel('Branch, tag or commit').fill('topic');
       await page.getByLabel('Branch, tag or commit').press('Enter');
       await page.waitForURL('**/tree/topic');

@@ -73,8 +73,13 @@ const guess: Prepare = async (page) => {
   }
 };
 
+const pickMoment: Prepare = async (page) => {
+  await page.locator('.bar .pop > summary').click();
+  await page.locator('.menu .moments').waitFor();
+};
+
 const pick: Prepare = async (page) => {
-  await page.locator('.pop > summary').first().click();
+  await page.locator('.body .pop > summary').first().click();
 };
 
 /** Signs a checkpoint, unless the picture before this one did. */
@@ -177,6 +182,10 @@ export const SHOTS: readonly Shot[] = [
     branches: '/ada/lantern/branches',
     tags: '/ada/lantern/tags',
     activity: '/ada/lantern/activity',
+    moments: '/ada/lantern/moments',
+    'moments-picker': ['/ada/lantern', pickMoment],
+    changes: '/ada/lantern/changes',
+    'changes-since': ['/ada/lantern/activity', follow(/Browse at this point/, 'What changed since')],
     'as-of': ['/ada/lantern/activity', follow(/Browse at this point/)],
     'repository-settings': '/ada/lantern/settings',
     'repository-settings-wrong': ['/ada/lantern/settings', send({ default_branch: 'no..branch' })],

@@ -52,9 +52,7 @@ export function momentPicker(asked: Pick<PageRequest, 'visit' | 'repository' | '
     shown ?? visit.now,
   )}`;
   const choose = html`<button class="button" name="of" value="${staysHere ? placeOf(visit, kept) : ''}" formaction="${home}/moments" formnovalidate>Choose a push</button>`;
-  const more = html`<p><a href="${changesAddress(repository)}">What changed since</a>${
-    shown !== null && html` · <a href="${home}">Back to now</a>`
-  }</p>`;
+  const more = html`<p><a href="${changesAddress(repository)}">What changed between two moments</a></p>`;
   return html`<details class="pop moment"><summary class="button">As of ${
     shown === null ? 'now' : dateText(shown)
   }<span aria-hidden="true"> ▾</span></summary><div class="menu stack tight"><form class="stack tight"${action}>${fields}<div class="row"><button class="button main">Show</button>${choose}</div></form>${more}</div></details>`;

@@ -58,8 +58,8 @@ export function onRepositoryAsOf(context: SiteContext, handler: (asked: PageRequ
   return onRepository(context, async (asked) => {
     const { visit } = asked;
     const now = { ...asked, takesMoment: true };
-    const text = visit.url.searchParams.get(MOMENT)?.trim() ?? '';
-    if (text === '') return handler(now);
+    const text = visit.url.searchParams.get(MOMENT);
+    if (text === null) return handler(now);
     const found = await repositoryAsOf(context, asked.repository, text, visit);
     return 'title' in found ? showRepositoryProblem(now, found) : handler({ ...now, repository: found });
   });

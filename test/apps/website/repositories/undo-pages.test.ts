@@ -54,7 +54,7 @@ describe('The pages that undo', () => {
     assert.match(visible(all.html), /refs\/heads\/main Moves back/);
     const done = await browser.submit('/ada/engine/restore', { ...fields, ref: '' }, address);
     assert.equal(done.location, '/ada/engine/activity');
-    assert.match(visible((await browser.follow(done)).html), /2 refs restored\. .*Restored the branch/);
+    assert.match(visible((await browser.follow(done)).html), /2 refs restored\. Undo .*Restored the branch/);
   });
 
   const decoded = (html: string): string =>
@@ -64,7 +64,7 @@ describe('The pages that undo', () => {
     const activity = decoded((await browser.get('/ada/engine/activity')).html);
     const addresses = [...activity.matchAll(/href="(\/ada\/engine\?at=[^"]+)"/g)].map(([, found = '']) => found);
     const band = await browser.get(addresses.at(-1) ?? '');
-    assert.match(visible(band.html), /Nothing newer is shown\. Clone it Restore to here Back to now/);
+    assert.match(visible(band.html), /Nothing newer is shown\. Clone it What changed since Restore to here Back to now/);
     const [, address = ''] = /href="([^"]+)">Restore to here/.exec(decoded(band.html)) ?? [];
     const page = await browser.get(address);
     assert.equal(page.status, 200, address);
@@ -123,6 +123,22 @@ describe('The pages that undo', () => {
     }
     assert.equal((await browser.get('/ada/engine/restore?before=nothing')).status, 404);
     assert.equal((await browser.get('/ada/engine/restore?before=01890000-0000-7000-8000-000000000000')).status, 404);
+  });
+
+  const undoOn = (html: string): string => decoded(/<a href="([^"]*)">Undo<\/a>/.exec(html)?.[1] ?? '');
+
+  test('offer the undoing in the notice after a restoration and after a deletion', async () => {
+    const { address, fields } = await offered();
+    const restored = await browser.follow(await browser.submit('/ada/engine/restore', fields, address));
+    const plan = visible((await browser.get(undoOn(restored.html))).html);
+    assert.match(plan, /Only refs\/heads\/later is set back/);
+    assert.match(plan, /refs\/heads\/later Comes back/);
+    const removal = { confirmation: 'engine' };
+    assert.match(visible((await browser.get('/ada/engine/settings')).html), /You can undo this for 30 days/);
+    const deleted = await browser.submit('/ada/engine/delete', removal, '/ada/engine/settings');
+    const undo = undoOn((await browser.follow(deleted)).html);
+    assert.equal(undo, `${DELETED}#deleted-${repository.id}`);
+    assert.match((await browser.get(DELETED)).html, new RegExp(`id="deleted-${repository.id}"`));
   });
 
   test('list deleted repositories and give them back, under another name if theirs is taken', async () => {
