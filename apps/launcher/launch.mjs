@@ -13,6 +13,7 @@ import { existsSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packCommandLine } from './command-line.mjs';
 import { InstallError, install } from './install.mjs';
 import { developmentLeftOut, mismatch } from './installed.mjs';
 import { chooseNode, floorWarning, NoNodeError } from './node-choice.mjs';
@@ -170,7 +171,12 @@ async function main() {
   const node = found.binary;
   const nodeArgs = [...NODE_OPTIONS, resolve(root, entry), ...args];
   const env = entryEnvironment();
-  if (SUPERVISED.includes(entry)) return supervise(node, nodeArgs, env);
+  if (SUPERVISED.includes(entry)) {
+    supervise(node, nodeArgs, env);
+    // Who starts the server in another way, in production or to measure it, has made the package or wants none.
+    if (endsWithNpm) packCommandLine(root, node, env);
+    return;
+  }
   if (process.execve === undefined) return runAsChild(node, nodeArgs, env);
   process.execve(node, [node, ...(endsWithNpm ? [watchingOption()] : []), ...nodeArgs], env);
 }

@@ -17,6 +17,7 @@ import type { SigningInContext } from '../website/context.ts';
 import { createRenderer, type Renderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { createApiReference } from './api-reference.ts';
+import { COMMAND_LINE_FOLDER, createCommandLineFinder } from './command-line-package.ts';
 import type { Composing } from './composing.ts';
 import type { FoundationContext } from './foundation.ts';
 import type { RequestContexts } from './request-contexts.ts';
@@ -91,6 +92,7 @@ export async function composeWebsite(
     firstCommits: await createIsomorphicFirstCommits({ directory: path.join(settings.dataDir, 'first-commits') }),
     renderer,
     apiReference: createApiReference(packageJson.version),
+    findCommandLine: createCommandLineFinder(COMMAND_LINE_FOLDER),
     pastRepositories,
     operatorContact: settings.operatorContact,
     securityContact: settings.securityContact,

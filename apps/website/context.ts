@@ -11,6 +11,7 @@ import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
 import type { ReadmeContext } from '../../core/use-cases/pushing/create-readme-commit.ts';
 import type { HandlerContext } from '../front-door/handler-context.ts';
+import type { FindCommandLine } from './docs/command-line.ts';
 import type { ApiReference } from './docs/open-api.ts';
 import type { Renderer } from './rendering/renderer.ts';
 
@@ -20,6 +21,7 @@ export interface SiteContext extends HandlerContext, ReadmeContext, SigningInCon
   readonly renderer: Renderer;
   /** What the documentation shows of the API, from the API's own document. */
   readonly apiReference: () => Promise<ApiReference>;
+  readonly findCommandLine: FindCommandLine;
   readonly pastRepositories: PastRepositories;
   /** Says how to reach who runs the service; null if the operator has not said. */
   readonly operatorContact: string | null;

@@ -7,7 +7,10 @@ import { needs } from '../support/optional-suites.ts';
 import type { Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
-const PAGES = ['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/ci', '/docs/webhooks', '/docs/api'];
+const PAGES = [
+  ...['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/ci', '/docs/webhooks', '/docs/undo'],
+  ...['/docs/time-travel', '/docs/audit', '/docs/buckets', '/docs/cli', '/docs/api'],
+];
 
 describe('The documentation in a browser', needs('chromium'), () => {
   const ending = suiteEnding();

@@ -20,6 +20,9 @@ npm install -g strata-cli-*.tgz
 strata login --setup-git --base-url https://strata.example
 \`\`\`
 
+A service offers the package of its own version, with its checksum, on its page \`/docs/cli\`, if it was made there: the image
+and \`npm start\` make it.
+
 From a checkout \`npm run --silent strata -- ARGS\` does the same as \`strata ARGS\`.
 
 \`strata completion bash|zsh|fish\` prints a script that completes commands.

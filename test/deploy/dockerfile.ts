@@ -1,8 +1,20 @@
 /** Parses a Dockerfile, as far as this project's needs it: joined lines, COPY, ENV and the JSON forms. */
 
+interface Copy {
+  readonly sources: readonly string[];
+  readonly target: string;
+}
+
+/** The last stage, which is the image. */
 export interface Dockerfile {
   /** What is copied from the tree, in order. */
-  readonly copies: readonly { readonly sources: readonly string[]; readonly target: string }[];
+  readonly copies: readonly Copy[];
+  /** What is copied from an earlier stage. */
+  readonly made: readonly (Copy & { readonly stage: string })[];
+  /** What any stage copies from the tree. */
+  readonly context: readonly string[];
+  /** The commands of the earlier stages. */
+  readonly preparation: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly runs: readonly string[];
   readonly user: string | null;
@@ -16,9 +28,12 @@ export function parseDockerfile(text: string): Dockerfile {
     .replaceAll(/^\s*#.*\n/gm, '')
     .replaceAll(/\\\n\s*/g, '')
     .split('\n');
-  const copies: { sources: readonly string[]; target: string }[] = [];
+  let copies: Copy[] = [];
+  const made: (Copy & { readonly stage: string })[] = [];
+  const context: string[] = [];
+  const preparation: string[] = [];
   const env: Record<string, string> = {};
-  const runs: string[] = [];
+  let runs: string[] = [];
   let user: string | null = null;
   let command: readonly string[] = [];
   let healthCheck: readonly string[] = [];
@@ -26,6 +41,9 @@ export function parseDockerfile(text: string): Dockerfile {
     const [, instruction = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
     switch (instruction) {
       case 'FROM':
+        preparation.push(...runs);
+        [copies, runs] = [[], []];
+        break;
       case 'WORKDIR':
       case 'EXPOSE':
         break;
@@ -33,8 +51,15 @@ export function parseDockerfile(text: string): Dockerfile {
         runs.push(rest);
         break;
       case 'COPY': {
-        const names = rest.split(/\s+/);
-        copies.push({ sources: names.slice(0, -1), target: names.at(-1) ?? '' });
+        const [, stage, names = ''] = /^(?:--from=(\S+)\s+)?(.*)$/.exec(rest) ?? [];
+        const paths = names.split(/\s+/);
+        const copy = { sources: paths.slice(0, -1), target: paths.at(-1) ?? '' };
+        if (stage === undefined) {
+          copies.push(copy);
+          context.push(...copy.sources.filter((source) => !context.includes(source)));
+        } else {
+          made.push({ ...copy, stage });
+        }
         break;
       }
       case 'ENV':
@@ -53,7 +78,7 @@ export function parseDockerfile(text: string): Dockerfile {
         throw new TypeError(`Unknown instruction: ${line}`);
     }
   }
-  return { copies, env, runs, user, command, healthCheck };
+  return { copies, made, context, preparation, env, runs, user, command, healthCheck };
 }
 
 function words(json: string): readonly string[] {

@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeAll, describe, type TestContext, test } from 'vitest';
 import { importedModules } from '../architecture/dependency-rule.ts';
+import { COMMAND_LINE_FOLDER } from '../../apps/server/command-line-package.ts';
 import { projectTree, ROOT } from '../architecture/source-tree.ts';
 import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
 import { freePort } from '../support/free-port.ts';
@@ -33,7 +34,7 @@ async function dockerfile(): Promise<Dockerfile> {
 }
 
 test('the image has every module that its programs import, and its build context nothing else', async () => {
-  const { copies, command, user } = await dockerfile();
+  const { copies, made, context, preparation, command, user } = await dockerfile();
   const sources = copies.flatMap((copy) => copy.sources);
   const tree = projectTree();
   const reached = new Set([...command.slice(1), ADMIN]);
@@ -43,13 +44,18 @@ test('the image has every module that its programs import, and its build context
   assert.deepEqual(missing, []);
   const ignore = await readFile(path.join(ROOT, 'deploy/Dockerfile.dockerignore'), 'utf8');
   const lines = ignore.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const installed = ['apps/cli/node_modules', 'apps/cli/.cache'];
+  assert.deepEqual(lines, ['*', ...context.map((source) => `!${source}`), ...installed]);
   // Nothing that the image runs imports the command line, which has packages of its own.
-  assert.deepEqual(lines, ['*', ...sources.map((source) => `!${source}`), 'apps/cli']);
   assert.deepEqual(
     [...reached].filter((module) => module.startsWith('apps/cli/')),
     [],
   );
   assert.equal(user, 'node');
+  // What the documentation offers, at the place where the server looks for it.
+  assert.ok(preparation.some((run) => run.endsWith('node apps/cli/build/pack.ts /packages')));
+  const to = path.relative(ROOT, COMMAND_LINE_FOLDER);
+  assert.deepEqual(made, [{ stage: 'command-line', sources: ['/packages'], target: to }]);
 });
 
 describe('The image', () => {

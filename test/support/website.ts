@@ -71,6 +71,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     spellDomain,
     renderer,
     apiReference: createApiReference(api.context.version),
+    findCommandLine: async () => null,
     firstCommits: {
       make: async () => {
         throw new Error('The memory objects take no pushes');

@@ -4,7 +4,7 @@
  * Invariants: the package needs no other package and no build where it is installed, and runs on Node 20.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
@@ -50,9 +50,14 @@ try {
   writeFileSync(join(staging, 'package.json'), `${JSON.stringify(packedManifest(), null, 2)}\n`);
   cpSync(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
   cpSync(join(ROOT, 'docs', 'cli.md'), join(staging, 'README.md'));
+  const packed = run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', staging], staging);
+  const name = packed.trim().split('\n').at(-1) ?? '';
   mkdirSync(target, { recursive: true });
-  const packed = run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', target], staging);
-  process.stdout.write(`${join(target, packed.trim().split('\n').at(-1) ?? '')}\n`);
+  // The package appears whole under its name: a server may offer it.
+  const whole = join(target, `.${name}.${process.pid}`);
+  cpSync(join(staging, name), whole);
+  renameSync(whole, join(target, name));
+  process.stdout.write(`${join(target, name)}\n`);
 } finally {
   rmSync(staging, { recursive: true, force: true });
 }

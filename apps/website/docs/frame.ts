@@ -18,6 +18,11 @@ const TABS = [
   { path: `${DOCS}/device-login`, label: 'Device login' },
   { path: `${DOCS}/ci`, label: 'CI jobs' },
   { path: `${DOCS}/webhooks`, label: 'Webhooks' },
+  { path: `${DOCS}/undo`, label: 'Undo' },
+  { path: `${DOCS}/time-travel`, label: 'Time travel' },
+  { path: `${DOCS}/audit`, label: 'Audit' },
+  { path: `${DOCS}/buckets`, label: 'Storage buckets' },
+  { path: `${DOCS}/cli`, label: 'Command line' },
   { path: `${DOCS}/api`, label: 'API' },
 ] as const;
 
@@ -34,7 +39,7 @@ export function showDocs(visit: Visit, { title, path, head }: DocsPage, content:
   const tabs = TABS.map(
     (tab) => html`<a href="${tab.path}"${tab.path === path && html` aria-current="page"`}>${tab.label}</a>`,
   );
-  const full = html`<h1>${head}</h1><nav class="tabs" aria-label="Documentation">${tabs}</nav>`;
+  const full = html`<h1>${head}</h1><nav class="tabs many" aria-label="Documentation">${tabs}</nav>`;
   return showPage(
     page(visit, { title: `${title} · Docs`, head: full }, html`<article class="docs stack">${content}</article>`),
   );
@@ -54,6 +59,11 @@ export function program(name: string, text: string): Html {
 export function words(text: string): Html {
   const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
   return html`${parts}`;
+}
+
+/** How long the service keeps what was deleted or forced away. */
+export interface Retention {
+  readonly retentionMs: number;
 }
 
 /** The name that stands in examples: the reader's own, if somebody is signed in. */

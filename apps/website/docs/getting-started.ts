@@ -26,7 +26,7 @@ ${commands('Push an existing history', `git remote add origin ${url}`, 'git push
 ${commands('Start a history and push it', `git clone ${url} && cd hello`, 'echo "# hello" > README.md', 'git add README.md && git commit -m "First commit"', 'git push -u origin HEAD')}
 <p>Git asks for a username, which may be any, and a password, which is the token. <a href="${DOCS}/git">How git remembers it</a></p></li>
 <li><h2>What next</h2>
-<p><a href="${DOCS}/webhooks">Have your own programs told of every push</a>, <a href="${DOCS}/device-login">sign in from a machine without a browser</a>, or <a href="${DOCS}/api">read everything over the API</a>.</p></li>
+<p><a href="${DOCS}/cli">Install the command line</a>, <a href="${DOCS}/undo">see what you can undo</a>, <a href="${DOCS}/time-travel">look at a repository as it was</a>, <a href="${DOCS}/webhooks">have your own programs told of every push</a>, <a href="${DOCS}/device-login">sign in from a machine without a browser</a>, or <a href="${DOCS}/api">read everything over the API</a>.</p></li>
 </ol>`;
   return showDocs(visit, { title: 'Getting started', path: DOCS, head: 'From nothing to a first push' }, content);
 }

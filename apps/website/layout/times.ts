@@ -43,3 +43,15 @@ export function timeWritten(text: string): Timestamp | null {
 
 /** What a field says of a text that is no time. */
 export const NO_TIME = 'Write a time such as 2026-11-03 or 2026-11-03T14:02';
+
+const SPANS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+] as const;
+
+/** Returns how long something is kept, such as `30 days`: whole days, or hours where it is less than a day. */
+export function spanText(ms: number): string {
+  const [name, length] = SPANS.find(([, unit]) => ms >= unit) ?? SPANS[1];
+  const count = Math.max(1, Math.floor(ms / length));
+  return `${count} ${name}${count === 1 ? '' : 's'}`;
+}

@@ -17,10 +17,9 @@ import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';
 import { sizeText } from '../layout/sizes.ts';
-import { timeAgo } from '../layout/times.ts';
+import { spanText, timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress } from './addresses.ts';
-import { retentionText } from './shown-text.ts';
 import { type Purged, purgeNamed, showPurge } from './purge.ts';
 
 export const DELETED = '/settings/deleted-repositories';
@@ -68,7 +67,7 @@ async function showDeleted(
   refused: Refused | null = null,
 ): Promise<SiteAnswer> {
   const deleted = await listDeletedRepositories(context, visit.person.account);
-  const content = html`<h1>Deleted repositories</h1><p>A deleted repository is kept for ${retentionText(context)}, with all its history.</p>${
+  const content = html`<h1>Deleted repositories</h1><p>A deleted repository is kept for ${spanText(context.retentionMs)}, with all its history.</p>${
     deleted.length === 0
       ? html`<section class="box"><p class="empty">No repository was deleted lately.</p></section>`
       : deleted.map((one) => section(visit, one, refused))

@@ -16,12 +16,13 @@ import { type Fields, hiddenField, NO_FIELDS, postForm, textArea, textField } fr
 import { type Content, html, NOTHING } from '../layout/html.ts';
 import { tooOften } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
+import { spanText } from '../layout/times.ts';
 import { repositoryAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
 import { notFoundHere, showRepositoryPage } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { restorationAddress } from './restore.ts';
-import { retentionText, shortId, shownName } from './shown-text.ts';
+import { shortId, shownName } from './shown-text.ts';
 import { accountSignature, MESSAGE_TOO_LONG, messageIsLong } from './writing.ts';
 
 type Kind = 'branch' | 'tag';
@@ -184,7 +185,7 @@ function deleteForm(asked: PageRequest, ref: string, refused: RefusedForm = NEW_
   );
   const content = html`<div class="stack middle start"><h1>Delete the ${kind} <bdi>${name}</bdi></h1><p>It leads to <code class="id">${shortId(
     found.ref.id,
-  )}</code>. You can undo the deletion for ${retentionText(context)}; until then, what no other branch or tag reaches is kept.</p>${form}</div>`;
+  )}</code>. You can undo the deletion for ${spanText(context.retentionMs)}; until then, what no other branch or tag reaches is kept.</p>${form}</div>`;
   return showRepositoryPage(asked, { title, tab, status }, content);
 }
 

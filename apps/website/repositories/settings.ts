@@ -12,12 +12,12 @@ import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
+import { spanText } from '../layout/times.ts';
 import { purgeAddress, repositoryAddress } from './addresses.ts';
 import { DELETED } from './deleted.ts';
 import { showRepositoryPage } from './frame.ts';
 import { errorsOf } from './new.ts';
 import type { PageRequest } from './page-request.ts';
-import { retentionText } from './shown-text.ts';
 
 export function showSettings(asked: PageRequest, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
   const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
@@ -93,7 +93,7 @@ function deletion({ context, visit, repository }: PageRequest, fields: Fields, e
   const own = fields.has('confirmation') ? errors : {};
   const form = postForm(
     { action: `${repositoryAddress(repository)}/delete`, csrf: visit.csrf(), errors: own },
-    html`<p>Clones, pushes and this page stop working, and the name is free again. You can undo this for ${retentionText(context)}.</p>${textField(
+    html`<p>Clones, pushes and this page stop working, and the name is free again. You can undo this for ${spanText(context.retentionMs)}.</p>${textField(
       {
         name: 'confirmation',
         label: `Type ${repository.owned.name} to confirm`,

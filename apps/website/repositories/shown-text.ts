@@ -50,13 +50,6 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 }
 
-const DAY_MS = 86_400_000;
-
-/** Returns how long what was deleted is kept, such as `30 days`. */
-export function retentionText({ retentionMs }: { readonly retentionMs: number }): string {
-  return counted(Math.max(1, Math.floor(retentionMs / DAY_MS)), 'day');
-}
-
 /** Says of a text that is not UTF-8 how it was decoded. */
 export function encodingFacts({ encoding }: Pick<FileText, 'encoding'>): readonly string[] {
   if (encoding === 'UTF-8') return [];

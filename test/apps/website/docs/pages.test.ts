@@ -1,13 +1,21 @@
 /** The documentation on the website: open to everybody, readable without scripts, and never behind the API. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { z } from 'zod';
 import { makeOpenApiDocument } from '../../../../apps/api/document.ts';
+import { createCommandLineFinder } from '../../../../apps/server/command-line-package.ts';
 import { readOpenApi } from '../../../../apps/website/docs/open-api.ts';
 import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
 
-const PAGES = ['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/ci', '/docs/webhooks', '/docs/api'];
+const PAGES = [
+  ...['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/ci', '/docs/webhooks', '/docs/undo'],
+  ...['/docs/time-travel', '/docs/audit', '/docs/buckets', '/docs/cli', '/docs/api'],
+];
 const DOCUMENT = z.object({ paths: z.record(z.string(), z.record(z.string(), z.object({ operationId: z.string() }))) });
 
 describe('The documentation', () => {
@@ -37,6 +45,19 @@ describe('The documentation', () => {
     assert.ok(stranger.html.includes(`git remote add origin ${webUrl}/r/ada/hello.git`));
     const person = await fixture.signedIn(await fixture.api.account('grace'));
     assert.ok((await person.get('/docs')).html.includes(`git remote add origin ${webUrl}/r/grace/hello.git`));
+  });
+
+  test('says how long what was deleted can be brought back, as this service keeps it', async () => {
+    const undo = await fixture.browser().get('/docs/undo');
+    assert.match(undo.html, /<td>a repository that was deleted<\/td>.*<td>30 days<\/td>/);
+    assert.match((await fixture.browser().get('/docs/time-travel')).html, /kept for at least 30 days/);
+  });
+
+  test('says how to get the command line where no package of it was made', async () => {
+    const page = await fixture.browser().get('/docs/cli');
+    assert.match(page.html, /This service offers no package/);
+    assert.match(page.html, /npm run client:pack/);
+    assert.equal((await fixture.browser().get('/docs/cli/strata-cli-0.1.0.tgz')).status, 404);
   });
 
   test('has a section for every operation of the OpenAPI document, and its fields', async () => {
@@ -72,6 +93,34 @@ describe('The documentation', () => {
   test('answers 404 for a subject that the API does not have', async () => {
     const page = await fixture.browser().get('/docs/api/nothing');
     assert.equal(page.status, 404);
+  });
+});
+
+describe('The command line that was packed', () => {
+  test('is offered with its checksum, and sent as it is', async (context) => {
+    const folder = await tempDir(context);
+    const offering = await createWebsiteFixture({ context: { findCommandLine: createCommandLineFinder(folder) } });
+    context.onTestFinished(() => offering.close());
+    const browser = offering.browser();
+    assert.match((await browser.get('/docs/cli')).html, /offers no package/, 'nothing was packed yet');
+    const bytes = Buffer.from('the bytes of a package');
+    await writeFile(path.join(folder, '.strata-cli-0.1.0.tgz.4711'), 'half of it');
+    await writeFile(path.join(folder, 'strata-cli-0.1.0.tgz'), bytes);
+    const { html } = await browser.get('/docs/cli');
+    const { webUrl } = offering.context.addresses();
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    assert.ok(html.includes(`curl -fsSO ${webUrl}/docs/cli/strata-cli-0.1.0.tgz`));
+    assert.ok(html.includes(sha256));
+    const sent = await browser.get('/docs/cli/strata-cli-0.1.0.tgz');
+    assert.deepEqual([sent.status, sent.bytes], [200, bytes]);
+    // The attack: a name that leads out of the folder.
+    for (const name of ['..%2Fpackage.json', 'package.json', 'strata-cli-0.1.1.tgz', '.strata-cli-0.1.0.tgz.4711']) {
+      assert.equal((await browser.get(`/docs/cli/${name}`)).status, 404, name);
+    }
+    await writeFile(path.join(folder, 'strata-cli-0.2.0.tgz'), 'a later one');
+    await utimes(path.join(folder, 'strata-cli-0.2.0.tgz'), new Date(), new Date(Date.now() + 5_000));
+    assert.match((await browser.get('/docs/cli')).html, /strata-cli-0\.2\.0\.tgz/);
+    assert.equal((await browser.get('/docs/cli/strata-cli-0.1.0.tgz')).status, 404);
   });
 });
 
