@@ -6,7 +6,7 @@
  * is not made again. One process packs at a time.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { mismatch } from './installed.mjs';
@@ -28,18 +28,23 @@ const PACKING_SPAN_MS = 10 * 60_000;
 export function packCommandLine(root, node, env) {
   if (!canPack(root)) return;
   const folder = join(root, FOLDER);
-  if (packedMs(folder) >= Math.max(...SOURCES.map((source) => changedMs(join(root, source))))) return;
+  const packedMs = packagesIn(folder)[0]?.packedMs ?? 0;
+  if (packedMs >= Math.max(...SOURCES.map((source) => changedMs(join(root, source))))) return;
   const lock = join(folder, '.packing');
   if (!takeLock(folder, lock)) return;
   const child = spawn(node, [join(root, PACK), folder], { cwd: root, env, stdio: 'ignore' });
-  const end = () => child.kill();
+  const end = () => {
+    child.kill();
+    release(lock);
+  };
   process.once('exit', end);
   child.on('error', () => release(lock));
   child.on('spawn', () => lowerPriority(child.pid));
   child.on('exit', (code) => {
     process.off('exit', end);
     release(lock);
-    if (code !== 0) console.error('strata: the package of the command line could not be made: npm run client:pack says why');
+    if (code === 0) removeOlder(folder);
+    else console.error('strata: the package of the command line could not be made: npm run client:pack says why');
   });
   child.unref();
 }
@@ -52,14 +57,25 @@ function canPack(root) {
 }
 
 /**
- * The time of the newest package; 0 without one.
+ * The packages, the newest first.
  *
  * @param {string} folder
  */
-function packedMs(folder) {
+function packagesIn(folder) {
   const names = existsSync(folder) ? readdirSync(folder) : [];
-  const packages = names.filter((name) => name.startsWith('strata-cli-') && name.endsWith('.tgz'));
-  return Math.max(0, ...packages.map((name) => statSync(join(folder, name)).mtimeMs));
+  return names
+    .filter((name) => name.startsWith('strata-cli-') && name.endsWith('.tgz'))
+    .map((name) => ({ path: join(folder, name), packedMs: statSync(join(folder, name)).mtimeMs }))
+    .sort((a, b) => b.packedMs - a.packedMs);
+}
+
+/**
+ * Removes the packages of older versions.
+ *
+ * @param {string} folder
+ */
+function removeOlder(folder) {
+  for (const { path } of packagesIn(folder).slice(1)) rmSync(path, { force: true });
 }
 
 /**

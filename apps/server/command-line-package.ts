@@ -2,8 +2,8 @@
  * The packed command line that the website offers: what `npm run client:pack` made for this server. The build of the
  * image makes it, and so does `npm start` (apps/launcher/command-line.mjs), perhaps only after this server began.
  *
- * Invariants: only one whole file is offered, the newest, with the digest of just these bytes. It is read again only when
- * it was replaced.
+ * Invariants: only one whole file is offered, the newest, with the digest of just these bytes. It is read again only
+ * when it was replaced.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';

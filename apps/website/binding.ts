@@ -143,17 +143,37 @@ function refuseOtherMethods(serving: Serving, app: FastifyInstance, path: string
  * Answers a request that no route takes, before its body is read: a body that nobody wants may never end, so the
  * connection ends with the answer.
  */
-export function answerNotFound(serving: Serving, app: FastifyInstance): void {
+export function answerNotFound(serving: Serving, app: FastifyInstance, rooms: readonly Room[]): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return undefined;
     request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
-    if (request.method !== 'GET' && request.method !== 'HEAD') reply.header('connection', 'close');
-    return send(serving, reply, notFound(currentVisit(serving, request, reply)));
+    const visit = currentVisit(serving, request, reply);
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      return send(serving, reply, (await missingPage(serving, request, visit, rooms)) ?? notFound(visit));
+    }
+    reply.header('connection', 'close');
+    return send(serving, reply, notFound(visit));
   });
   // Without a handler of its own the instance would not run its hooks for these requests.
   app.setNotFoundHandler(() => {
     throw new TypeError('The hook above answers');
   });
+}
+
+/** Returns what a room says of an address of its own that is none; null for strangers. */
+async function missingPage(
+  serving: Serving,
+  request: FastifyRequest,
+  visit: Visit,
+  rooms: readonly Room[],
+): Promise<SiteAnswer | null> {
+  if (!isPersons(visit)) return null;
+  const { position } = request.identity ?? STRANGER;
+  for (const { missing } of rooms) {
+    const answer = (await missing?.(serving.context, personVisit(serving, request, visit, position))) ?? null;
+    if (answer !== null) return answer;
+  }
+  return null;
 }
 
 /** Makes the visit of a request; of a stranger if the sender was not identified. */

@@ -12,6 +12,7 @@ import { logFault } from '../front-door/fault-log.ts';
 import { NO_ROOM_FOR_READER } from '../front-door/texts/denials.ts';
 import { outageOf } from '../front-door/texts/outages.ts';
 import { currentVisit, fieldsSent, type Serving, send } from './binding.ts';
+import { nextPath } from './layout/answer.ts';
 import { shownText } from './layout/forms.ts';
 import { html } from './layout/html.ts';
 import { type Problem, showProblem } from './layout/problems.ts';
@@ -30,7 +31,11 @@ export function answerFault(
 const OLD_FORM: Problem = {
   status: 403,
   title: 'This form is out of date',
-  text: 'You signed in or out since the page was opened, or your browser refuses cookies. Nothing was changed. Go back, load the page again and send the form once more.',
+  text: 'You signed in or out since the page was opened, or your browser refuses cookies. Nothing was changed. Load the page again, and send the form once more.',
+};
+const SIGNED_OUT_FORM: Problem = {
+  ...OLD_FORM,
+  text: 'You are not signed in any more, or your browser refuses cookies. Nothing was changed. Sign in, and send the form once more.',
 };
 const FOREIGN_FORM: Problem = {
   status: 403,
@@ -48,15 +53,37 @@ const TOO_LARGE: Problem = {
   text: 'The form holds more than this page takes. Nothing was changed.',
 };
 
-/** Shows what was written, which the browser need not have any more. */
-function oldForm(request: FastifyRequest): Problem {
+/** Shows what was written, which the browser need not have any more, and leads back to the page of the form. */
+function oldForm({ context }: Serving, request: FastifyRequest): Problem {
+  const page = pageOfForm(request, context.addresses().webUrl);
+  const isSignedIn = (request.identity?.known ?? null) !== null;
+  // The pages of who is not signed in.
+  const isOpen = isSignedIn || (page !== null && /^\/sign-(?:in|up)(?![^/?])/.test(page));
+  const problem = isOpen ? OLD_FORM : SIGNED_OUT_FORM;
+  const back = wayBack(page, isOpen);
   const keeps = request.routeOptions.config.form?.keeps;
   const value = keeps === undefined ? '' : fieldsSent(request).text(keeps);
-  if (value === '') return OLD_FORM;
-  return { ...OLD_FORM, more: shownText({ name: 'kept', label: 'What you wrote, to copy', value }) };
+  if (value === '') return { ...problem, back };
+  return { ...problem, back, more: shownText({ name: 'kept', label: 'What you wrote, to copy', value }) };
 }
 
-function problemOf({ context }: Serving, error: FastifyError, request: FastifyRequest): Problem {
+/** The path of the page that the form was on, as the browser names it; null for another site. */
+function pageOfForm({ headers }: FastifyRequest, webUrl: string): string | null {
+  const page = URL.parse(headers.referer ?? '');
+  if (page === null || page.origin !== new URL(webUrl).origin) return null;
+  return nextPath(`${page.pathname}${page.search}`);
+}
+
+function wayBack(page: string | null, isOpen: boolean): NonNullable<Problem['back']> {
+  if (!isOpen) {
+    const next = page === null ? '' : `?next=${encodeURIComponent(page)}`;
+    return { path: `/sign-in${next}`, label: 'the sign-in page' };
+  }
+  return page === null ? { path: '/', label: 'the start page' } : { path: page, label: 'the page of the form' };
+}
+
+function problemOf(serving: Serving, error: FastifyError, request: FastifyRequest): Problem {
+  const { context } = serving;
   if (error instanceof CrossSiteForm) return FOREIGN_FORM;
   if (error instanceof BodyNotHeld) {
     const { status, text, waitSeconds } = error.refusal;
@@ -79,7 +106,7 @@ function problemOf({ context }: Serving, error: FastifyError, request: FastifyRe
   switch (error.code) {
     case 'FST_CSRF_MISSING_SECRET':
     case 'FST_CSRF_INVALID_TOKEN':
-      return oldForm(request);
+      return oldForm(serving, request);
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return TOO_LARGE;
   }

@@ -83,7 +83,7 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
     });
     // After the hooks that know the session.
     pages.after(() => {
-      answerNotFound(serving, pages);
+      answerNotFound(serving, pages, rooms);
       registerRooms(serving, pages, rooms);
     });
   });

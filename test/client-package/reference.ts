@@ -20,8 +20,8 @@ npm install -g strata-cli-*.tgz
 strata login --setup-git --base-url https://strata.example
 \`\`\`
 
-A service offers the package of its own version, with its checksum, on its page \`/docs/cli\`, if it was made there: the image
-and \`npm start\` make it.
+The page \`/docs/cli\` of a service offers the package with its checksum, where it was made: the build of the image
+makes it, and so does \`npm start\` in a checkout.
 
 From a checkout \`npm run --silent strata -- ARGS\` does the same as \`strata ARGS\`.
 

@@ -43,6 +43,11 @@ function declare(folder: string): void {
 
 const target = resolve(process.env['INIT_CWD'] ?? process.cwd(), process.argv[2] ?? '.');
 const staging = mkdtempSync(join(tmpdir(), 'strata-cli-'));
+// Who is ended leaves nothing behind, such as by the end of the server that it packs for.
+process.once('SIGTERM', () => {
+  rmSync(staging, { recursive: true, force: true });
+  process.exit(143);
+});
 try {
   await bundleCommand(join(staging, 'strata.cjs'));
   await bundleClient(join(staging, 'client.mjs'));

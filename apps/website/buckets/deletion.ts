@@ -40,5 +40,5 @@ function ask(
     { action: pathOf(id, '/delete'), csrf: visit.csrf(), errors },
     html`<div class="row"><button class="button grave">Delete storage bucket</button><a class="button quiet" href="${pathOf(id)}">Cancel</a></div>`,
   )}`;
-  return showPage(page(visit, { title, width: 'narrow' }, content), status, headers);
+  return showPage(page(visit, { title: `${title} · Storage buckets`, width: 'narrow' }, content), status, headers);
 }

@@ -63,5 +63,9 @@ function showForm(
     { action: pathOf(bucket.id, '/edit'), csrf: visit.csrf(), errors },
     html`${bucketFields(kindOf(found), entered, errors, false)}<div class="row"><button class="button main">Save changes</button><a class="button quiet" href="${pathOf(bucket.id)}">Cancel</a></div>`,
   )}`;
-  return showPage(page(visit, { title: `Edit ${bucket.name}`, width: 'narrow' }, content), status, headers);
+  return showPage(
+    page(visit, { title: `Edit ${bucket.name} · Storage buckets`, width: 'narrow' }, content),
+    status,
+    headers,
+  );
 }

@@ -29,7 +29,8 @@ export function errorRoutes({ context, page: add }: Site): void {
     }<a class="button quiet" href="${BUCKETS}">All storage buckets</a></div>`;
     const head = html`<h1 class="title">Errors of storage buckets</h1><p>The same error of the same repository is listed once in 15 minutes.</p>`;
     const content = html`${errorTable(visit, listed.items, buckets)}${pager}`;
-    return showPage(page(visit, { title: 'Errors of storage buckets', head }, content));
+    const title = `Errors of storage buckets${number === 0 ? '' : `, page ${number + 1}`}`;
+    return showPage(page(visit, { title, head }, content));
   });
 }
 

@@ -25,6 +25,6 @@ ${commands(
 ${commands('Replay the log to a moment', `strata audit replay log.ndjson --at 2026-11-21T10:00:00Z --compare ${baseUrl}`)}
 <h2 id="personal">Personal data</h2>
 <p>Addresses, emails and the like stand in the log as references: hashes of the value and a random number. The export shows both, until the account is erased; after that nobody can read them any more, and every proof still holds.</p>
-<p>All of this needs a token with <code>ALL</code> and <code>ALL_REPO</code>. The commands are those of <a href="${DOCS}/cli">the command line</a>.</p>`;
+<p>To read the log takes a token with <code>ALL</code> and <code>ALL_REPO</code>. The commands are those of <a href="${DOCS}/cli">the command line</a>.</p>`;
   return showDocs(visit, { title: 'Audit', path: `${DOCS}/audit`, head: 'Audit' }, content);
 }

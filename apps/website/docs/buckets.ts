@@ -11,7 +11,13 @@ export function buckets(visit: Visit): SiteAnswer {
 <p><a href="/storage-buckets/setup">The setup guide</a> says what each provider needs, with the trust policy of your account ready to copy. With Amazon S3 no key is stored: your cloud trusts tokens that this service signs, and you can end the trust at any time.</p></li>
 <li><h2>Create it here, and verify it</h2>
 <p>Under <a href="/storage-buckets">Storage buckets</a>, or from the command line. A verification writes, reads, lists and deletes objects below the prefix, and names the step that failed.</p>
-${commands('Create and verify a storage bucket', 'strata bucket oidc-setup', 'strata bucket create --help', 'strata bucket verify my-bucket')}</li>
+${commands(
+  'Create and verify a storage bucket',
+  'strata bucket oidc-setup',
+  'strata bucket create --help',
+  'strata bucket list',
+  'strata bucket verify "$BUCKET_ID"',
+)}</li>
 <li><h2>Create repositories in it</h2>
 <p>Choose the bucket when you create a repository, or make it the default of new ones. A repository stays where it was created.</p></li></ol>
 <h2 id="rules">What holds</h2>

@@ -34,7 +34,7 @@ ${commands('Sign in, and set up git', `strata login --setup-git --base-url ${bas
 ${commands('Create a repository and clone it', 'strata repo create hello --clone')}
 ${commands('Look at an account', 'strata repo list', 'strata token list', 'strata usage')}
 ${commands('Bring back what was deleted', 'strata repo deleted', 'strata repo undelete hello')}
-${commands('Ask the API for anything', `strata api /v1/repos/${exampleName(visit)}/hello/branches`)}
+${commands('Ask the API for anything', `strata api GET /v1/repos/${exampleName(visit)}/hello/branches`)}
 <p><code>strata help</code> lists all commands, <code>strata repo --help</code> those of repositories, and every command has examples in its help. With <code>--json</code> the answers are those of the API. <code>strata completion bash</code> prints a script that completes commands, also for zsh and fish.</p>`;
   return showDocs(visit, { title: 'Command line', path: PATH, head: 'The command line' }, content);
 }

@@ -14,7 +14,7 @@ import { findEntry } from '../../../core/use-cases/auditing/list-entries.ts';
 import type { ReadEntry } from '../../../core/use-cases/auditing/read-entries.ts';
 import type { LogNames } from '../../../core/use-cases/reading/names-of-log-entries.ts';
 import type { SiteContext } from '../context.ts';
-import { type SiteAnswer, showPage } from '../layout/answer.ts';
+import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
@@ -37,6 +37,8 @@ export async function showEntry(context: SiteContext, visit: PersonVisit): Promi
   const read = await findEntry(context, { account, seen: visit.position, entry: wanted });
   if (read === null) return notFound(visit);
   const { sequence } = read.place;
+  // One page has one address.
+  if (wanted !== sequence) return redirectTo(`/history/${sequence}`);
   const names = await namesOf(context, visit, [read]);
   const record = await readRecord(context, visit);
   const tree = record === null ? null : treeOf(record, sequence);

@@ -11,6 +11,7 @@ import { page } from '../layout/page.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { firstWithin } from '../layout/weight.ts';
+import { shownName } from '../repositories/shown-text.ts';
 import { type Filters, filterForm, historyAddress, readFilters } from './filters.ts';
 import { readRecord, recordPanel } from './record.ts';
 import { actorText, addressOf } from './who.ts';
@@ -34,7 +35,10 @@ export async function showHistory(context: SiteContext, visit: PersonVisit): Pro
   const head = html`<h1 class="title">History</h1><p>Everything that happened to your account, as its log has it. <a href="#record">Record and export</a></p>`;
   const content = html`<div class="beside"><div class="stack">${await filterForm(context, visit, filters)}${list}${pager(visit, filters, hasMore ? last : undefined)}</div><aside class="stack">${recordPanel(visit, record, filters)}</aside></div>`;
   const status = filters.filter === null ? 422 : 200;
-  return showPage(page(visit, { title: 'History', head }, content), status);
+  const before = sequenceAsked(visit);
+  const filtered = Object.entries(filters.texts).map(([name, text]) => `${name} ${shownName(text)}`);
+  const title = ['History', ...filtered, ...(before === null ? [] : [`before event #${before}`])].join(', ');
+  return showPage(page(visit, { title, head }, content), status);
 }
 
 export function rowsOfPage(rows: readonly Html[]): readonly Html[] {

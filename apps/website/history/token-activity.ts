@@ -57,7 +57,8 @@ export async function showTokenActivity(context: SiteContext, visit: PersonVisit
   const content = html`${changesBox(visit, activity, names)}${usesBox(visit, activity, names)}<nav class="row pager" aria-label="Pages">${
     text !== null && html`<a class="button" rel="first" href="${home}">Oldest</a>`
   }${activity.hasMore && html`<a class="button" rel="next" href="${next}">Newer</a>`}<a class="button quiet" href="/access-tokens">Access tokens</a></nav>`;
-  return showPage(page(visit, { title, head }, content));
+  const part = text === null ? '' : `, after ${text}`;
+  return showPage(page(visit, { title: `${title}${name === undefined ? `: ${token}` : ''}${part}`, head }, content));
 }
 
 function changesBox(visit: PersonVisit, { changes }: TokenActivity, names: LogNames): Content {

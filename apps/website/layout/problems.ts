@@ -57,7 +57,11 @@ export function methodNotAllowed(visit: Visit, methods: readonly string[]): Site
 
 /** For a person who asks for more than is theirs. */
 export function tooOften(visit: Visit, refusal: RateRefusal): SiteAnswer {
+  return showProblem(visit, tooOftenProblem(refusal));
+}
+
+export function tooOftenProblem(refusal: RateRefusal): Problem {
   const headers = { 'retry-after': String(refusal.waitSeconds) };
   const text = `${rateRefusalText(refusal)}. Nothing was changed.`;
-  return showProblem(visit, { status: 429, title: 'Too many requests', text, headers });
+  return { status: 429, title: 'Too many requests', text, headers };
 }

@@ -22,7 +22,7 @@ import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound } from '../layout/problems.ts';
 import { timeAgo } from '../layout/times.ts';
 import { firstWithin } from '../layout/weight.ts';
-import { commitAddress, purgeAddress, repositoryAddress, shownAddress } from './addresses.ts';
+import { changesBetweenAddress, commitAddress, purgeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { showRepositoryPage } from './frame.ts';
 import { numberAsked, type PageRequest } from './page-request.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
@@ -56,7 +56,7 @@ async function showPushes(asked: PageRequest): Promise<SiteAnswer> {
   const hasMore = last !== undefined && (next !== null || rows.length < all.length);
   const content = html`<h1 class="unseen">Activity</h1>${
     rows.length === 0
-      ? html`<section class="box"><p class="empty">${isLater ? 'There is nothing before.' : 'Nothing was pushed yet.'}</p></section>`
+      ? nothingPushed(repository, isLater)
       : html`<section class="box" aria-label="Pushes"><ol class="strata">${rows.map(({ row }) => row)}</ol></section>`
   }${olderLinks(repository, { isLater, older: hasMore ? last : null })}`;
   return showRepositoryPage(
@@ -64,6 +64,11 @@ async function showPushes(asked: PageRequest): Promise<SiteAnswer> {
     { title: before === null ? 'Activity' : `Activity before event ${before}`, tab: 'Activity' },
     content,
   );
+}
+
+function nothingPushed(repository: PageRequest['repository'], isLater: boolean): Html {
+  if (isLater) return html`<section class="box"><p class="empty">There is nothing before.</p></section>`;
+  return html`<section class="box empty"><h2>Nothing was pushed yet</h2><p><a href="${repositoryAddress(repository)}">The repository’s page</a> has the commands for a first push.</p></section>`;
 }
 
 function olderLinks(
@@ -144,7 +149,10 @@ function rowOf(asked: PageRequest, activity: PushActivity, previous: PushRow | n
   const then = shownAddress({ asOf: { event: push.eventId } }, repositoryAddress(repository));
   return html`<li class="${layer}">${timeAgo(push.at, visit.now)}<div class="what">${what}</div><span class="by">${pusher(
     push,
-  )} · <a href="/history/${push.eventId}">event ${push.revision}</a> · <a href="${then}">Browse<span class="unseen"> at this point</span></a> · <a href="${restorationAddress(repository, push.eventId, ref)}">Restore to before</a>${
+  )} · <a href="/history/${push.eventId}">event ${push.revision}</a> · <a href="${then}">Browse<span class="unseen"> at this point</span></a>${
+    previous !== null &&
+    html` · <a href="${changesBetweenAddress(repository, previous.eventId, push.eventId)}">What changed</a>`
+  } · <a href="${restorationAddress(repository, push.eventId, ref)}">Restore to before</a>${
     isLeft && html` · <a href="${purgeAddress(repository)}">Purge<span class="unseen"> what it left</span></a>`
   }</span></li>`;
 }

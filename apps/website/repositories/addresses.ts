@@ -6,6 +6,7 @@
  */
 import { momentInUrl } from '../../../core/audit/moment.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
+import type { EventId } from '../../../core/kernel/ids.ts';
 import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { encodeName, encodePath } from '../../front-door/request-target.ts';
@@ -61,6 +62,11 @@ export function changesAddress(repository: FoundRepository): string {
   const since = momentText(repository);
   const query = since === null ? '' : `?${new URLSearchParams({ since }).toString()}`;
   return `${repositoryAddress(repository)}/changes${query}`;
+}
+
+/** The address of what changed from the moment of one event to that of another. */
+export function changesBetweenAddress(repository: FoundRepository, since: EventId, until: EventId): string {
+  return `${repositoryAddress(repository)}/changes?${new URLSearchParams({ since, until }).toString()}`;
 }
 
 /** Returns the address of a path at a ref. */

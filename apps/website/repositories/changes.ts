@@ -24,12 +24,12 @@ import { type DiffPage, diffAsked, PAGE_FILES_MAX, titleOfPart, wantedFor } from
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage, showRepositoryProblem } from './frame.ts';
 import { inLargeTurn } from './large-reads.ts';
-import { momentInput } from './moment-picker.ts';
+import { momentInput, wholeSecond } from './moment-picker.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager, rowsWithin } from './pager.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
-/** The refs of a page leave the rest of it to the files. */
+/** The refs of a page leave the rest of it to the files. Internal: further ones are on the next page. */
 const REFS_BYTES_MAX = 24_000;
 
 export async function showChanges(asked: PageRequest): Promise<SiteAnswer> {
@@ -88,11 +88,14 @@ function addressOf(
   return `${repositoryAddress(repository)}/changes?${query.toString()}`;
 }
 
-function form({ visit, repository }: PageRequest, { earlier, later, ref }: BothMoments & { readonly ref: string }): Html {
+function form(
+  { visit, repository }: PageRequest,
+  { earlier, later, ref }: BothMoments & { readonly ref: string },
+): Html {
   return html`<form class="row moments-asked" action="${repositoryAddress(repository)}/changes">${momentInput(
     { name: 'since', label: 'Since (UTC)' },
-    momentShown(earlier) ?? visit.now,
-  )}${momentInput({ name: 'until', label: 'Until (UTC)' }, momentShown(later) ?? visit.now)}${
+    momentShown(earlier) ?? wholeSecond(visit.now),
+  )}${momentInput({ name: 'until', label: 'Until (UTC)' }, momentShown(later) ?? wholeSecond(visit.now))}${
     ref !== '' && hiddenField('ref', ref)
   }<button class="button main">Show</button></form>`;
 }
@@ -163,7 +166,8 @@ async function filesView(asked: PageRequest, { both, page, ref, files }: FilesSh
   const shown = { diff, page, before, after, earlier: both.earlier, address };
   const reader = { ...asked, repository: both.later };
   const { bytes, elements } = weighMarkup(above.markup());
-  const ofAddresses = ADDRESSES_OF_FILE * Math.min(diff.files.length, PAGE_FILES_MAX) * textBytes(ref) * 3;
+  const listed = Math.min(diff.files.length, PAGE_FILES_MAX);
+  const ofAddresses = ADDRESSES_OF_FILE * listed * textBytes(address({ file: String(PAGE_FILES_MAX) }));
   const view = await diffView(reader, shown, { bytes: bytes + ofAddresses, elements });
   return html`<p class="soft">Files of ${name}${before === null && ', which was not there before'}</p>${view}`;
 }

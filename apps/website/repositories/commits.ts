@@ -4,7 +4,7 @@ import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { type CommitList, listCommits } from '../../../core/use-cases/reading/list-commits.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
-import { branchText, findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { branchText, findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { errorSummary } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
@@ -13,6 +13,7 @@ import { commitAddress, placeAddress } from './addresses.ts';
 import { commitSearchAsked, commitSearchForm, searchTitle } from './commit-search.ts';
 import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
 import { FOUND_BYTES_MAX } from './limits.ts';
+import { showNoCommits } from './no-commits.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, numberedTitle, pageAsked, pager, rowsWithin } from './pager.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
@@ -20,7 +21,7 @@ import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 /** The tab's address: the commits of the default branch. */
 export async function showDefaultCommits(asked: PageRequest): Promise<SiteAnswer> {
   const { repository } = asked;
-  if (findDefaultBranch(repository) === null) return showRefusal(asked, withoutDefaultBranch(repository));
+  if (findDefaultBranch(repository) === null) return showNoCommits(asked);
   return redirectTo(placeAddress(repository, 'commits', branchText(repository, repository.defaultBranch), []));
 }
 

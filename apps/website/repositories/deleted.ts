@@ -14,7 +14,7 @@ import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, postForm, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { notFound } from '../layout/problems.ts';
+import { notFound, showProblem } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { spanText, timeAgo } from '../layout/times.ts';
@@ -47,6 +47,9 @@ async function deletedOf(context: SiteContext, visit: PersonVisit): Promise<Purg
   const deletion = await findDeletion(context, account, id);
   if (deletion === null) return null;
   return {
+    show: ({ title, content: shown, status }) =>
+      showPage(page(visit, { title: `${title} · Deleted repositories`, width: 'narrow' }, shown), status),
+    showProblem: (problem) => showProblem(visit, problem),
     id,
     name: deletion.owned.name,
     action: `${DELETED}/${id}/purge`,

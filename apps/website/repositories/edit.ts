@@ -12,7 +12,7 @@ import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, shownText } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
-import { tooOften } from '../layout/problems.ts';
+import { tooOftenProblem } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown } from '../rendering/language.ts';
@@ -116,7 +116,6 @@ export function sentEdit(fields: Fields): (SentText & Pick<SeenFile, 'blob'>) | 
 }
 
 export async function saveEdit(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
-  const { visit } = asked;
   const sent = sentEdit(fields);
   if (sent === null) return notFoundHere(asked);
   const { target, names, blob, edited } = sent;
@@ -126,7 +125,7 @@ export async function saveEdit(asked: PageRequest, fields: Fields): Promise<Site
   const errors = { ...ofText, ...targetErrors(target) };
   if (Object.keys(errors).length > 0) return again(wrongForm(errors));
   const written = await writeChanges(asked, target, [change]);
-  if ('exceeded' in written) return tooOften(visit, written.exceeded);
+  if ('exceeded' in written) return showRepositoryProblem(asked, tooOftenProblem(written.exceeded));
   if ('form' in written) return again(written.form);
   if ('moved' in written) return showConflict(asked, seen, edited, fields);
   if (written.event === null) return again(NOTHING_CHANGED);

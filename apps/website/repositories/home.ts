@@ -8,7 +8,7 @@ import { copyBox } from '../layout/copy-box.ts';
 import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
-import { placeAddress } from './addresses.ts';
+import { placeAddress, repositoryAddress } from './addresses.ts';
 import { downloadLinks } from './archive.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderTable } from './folder-table.ts';
@@ -51,7 +51,8 @@ function emptyThen(asked: PageRequest): SiteAnswer {
     repository.entity.state.refs.size === 0
       ? 'Nothing had been pushed yet.'
       : `The default branch, ${shownName(repository.defaultBranch)}, did not exist.`;
-  const content = html`<section class="box"><p class="empty">${text}</p></section>`;
+  const later = html`<a href="${repositoryAddress(repository)}/moments">Choose a later moment</a>`;
+  const content = html`<section class="box empty"><p>${text}</p><p>${later}</p></section>`;
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }
 

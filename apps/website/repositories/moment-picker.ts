@@ -7,16 +7,16 @@
  */
 import type { Timestamp } from '../../../core/kernel/ids.ts';
 import { hiddenField } from '../layout/forms.ts';
-import { type Content, type Html, html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { changesAddress, MOMENT, repositoryAddress } from './addresses.ts';
 import { momentShown } from './as-of.ts';
 import type { PageRequest } from './page-request.ts';
 
 /** The address of a page below its repository, as a link leads back to it. Internal: of a longer one, to the home. */
-const PLACE_LENGTH_MAX = 1_000;
+const PLACE_LENGTH_MAX = 500;
 
-/** What the query of a page says that belongs to the moment, or to a page of a list, which another moment has not. */
-const OF_MOMENT: ReadonlySet<string> = new Set([MOMENT, 'page', 'size', 'before']);
+/** What a query says of the moment, of a page of a list, or of a part of a diff: another moment has others. */
+const OF_MOMENT: ReadonlySet<string> = new Set([MOMENT, 'page', 'size', 'before', 'file', 'files', 'context']);
 
 /** The forms that write are for now alone. */
 const FORM_PLACE = /^\/(?:edit|create|upload|move|remove)(?:\/|$)/;
@@ -49,7 +49,7 @@ export function momentPicker(asked: Pick<PageRequest, 'visit' | 'repository' | '
   const shown = momentShown(repository);
   const fields = html`${kept.map(([name, value]) => hiddenField(name, value))}${momentInput(
     { name: MOMENT, label: 'Date and time (UTC)' },
-    shown ?? visit.now,
+    shown ?? wholeSecond(visit.now),
   )}`;
   const choose = html`<button class="button" name="of" value="${staysHere ? placeOf(visit, kept) : ''}" formaction="${home}/moments" formnovalidate>Choose a push</button>`;
   const more = html`<p><a href="${changesAddress(repository)}">What changed between two moments</a></p>`;
@@ -58,19 +58,17 @@ export function momentPicker(asked: Pick<PageRequest, 'visit' | 'repository' | '
   }<span aria-hidden="true"> ▾</span></summary><div class="menu stack tight"><form class="stack tight"${action}>${fields}<div class="row"><button class="button main">Show</button>${choose}</div></form>${more}</div></details>`;
 }
 
+export function wholeSecond(at: Timestamp): string {
+  return `${at.slice(0, 19)}.000Z`;
+}
+
 /** A field for a moment. Browsers send what it holds without an offset. */
-export function momentInput(
-  { name, label, error = null }: { readonly name: string; readonly label: string; readonly error?: Content },
-  at: Timestamp,
-): Html {
+export function momentInput({ name, label }: { readonly name: string; readonly label: string }, at: string): Html {
   const isWhole = at.endsWith('.000Z');
-  const described = error !== null && html` aria-invalid="true" aria-describedby="${name}-error"`;
   return html`<div><label for="moment-${name}">${label}</label><input id="moment-${name}" name="${name}" type="datetime-local" value="${at.slice(
     0,
     isWhole ? 19 : 23,
-  )}" step="${isWhole ? '1' : '0.001'}" required${described}>${
-    error !== null && html`<p class="wrong" id="${name}-error">${error}</p>`
-  }</div>`;
+  )}" step="${isWhole ? '1' : '0.001'}" required></div>`;
 }
 
 const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });

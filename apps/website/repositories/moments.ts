@@ -1,8 +1,8 @@
 /**
  * The moments of pushes to choose from, for the page of a repository that the picker was opened on.
  *
- * Invariants: `of` is the path of that page below the repository. It leads nowhere else, whoever wrote it. The list is a
- * form, so that it holds the path once, however many moments it has.
+ * Invariants: `of` is the path of that page below the repository. It leads nowhere else, whoever wrote it. The list is
+ * a form, so that it holds the path once, however many moments it has.
  */
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
@@ -69,7 +69,7 @@ function rowOf({ visit, repository }: PageRequest, push: PushRow): Html {
   const since = changesAddress({ ...repository, asOf: { event: push.eventId } });
   return html`<li class="pushed">${timeAgo(push.at, visit.now)}<span class="what"><button class="link" name="moment" value="${
     push.eventId
-  }">${longTime(push.at)}</button></span><span class="by">${pusher(push)} · event ${push.revision} · <a href="${since}">What changed since</a></span></li>`;
+  }">${longTime(push.at)}</button></span><span class="by">${pusher(push)} · event ${push.revision} · <a href="${since}">What changed since<span class="unseen"> event ${push.revision}</span></a></span></li>`;
 }
 
 interface Pages {

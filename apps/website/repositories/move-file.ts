@@ -11,11 +11,11 @@ import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, textField } from '../layout/forms.ts';
 import { html, NOTHING } from '../layout/html.ts';
-import { tooOften } from '../layout/problems.ts';
+import { tooOftenProblem } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { namesOfField, pathField, pathOfNames, placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
-import { notFoundHere } from './frame.ts';
+import { notFoundHere, showRepositoryProblem } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { shownName } from './shown-text.ts';
 import {
@@ -121,7 +121,7 @@ async function save(asked: PageRequest, fields: Fields, doing: Doing): Promise<S
     ? { ...about, action: 'move', to: encodeUtf8(to) }
     : { ...about, action: 'delete' };
   const written = await writeChanges(asked, target, [change]);
-  if ('exceeded' in written) return tooOften(asked.visit, written.exceeded);
+  if ('exceeded' in written) return showRepositoryProblem(asked, tooOftenProblem(written.exceeded));
   if ('form' in written) return showForm(asked, seen, doing, fields, written.form);
   if ('moved' in written) return showMoved(asked, seen, doing, fields);
   const name = shownName(names.at(-1) ?? '');

@@ -10,13 +10,13 @@ import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { checkBox, type Fields, filesField, hiddenField, NO_FIELDS, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
-import { tooOften } from '../layout/problems.ts';
+import { tooOftenProblem } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, wrongForm } from '../layout/refused.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { namesOfField, pathField, pathOfNames, placeAddress, repositoryAddress } from './addresses.ts';
+import { notFoundHere, showRepositoryProblem } from './frame.ts';
 import { UPLOAD_FORM_BYTES_MAX } from './limits.ts';
-import { notFoundHere } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { changeOf, type SentText } from './sent-text.ts';
 import { counted, shownName } from './shown-text.ts';
@@ -115,7 +115,7 @@ export async function saveCreate(asked: PageRequest, fields: Fields): Promise<Si
   const again = (refused: RefusedForm): SiteAnswer => createForm(asked, seen, fields, refused);
   if (Object.keys(errors).length > 0) return again(wrongForm(errors));
   const written = await writeChanges(asked, target, [change]);
-  if ('exceeded' in written) return tooOften(asked.visit, written.exceeded);
+  if ('exceeded' in written) return showRepositoryProblem(asked, tooOftenProblem(written.exceeded));
   if ('form' in written) return again(written.form);
   if ('moved' in written) return again({ ...wrongForm({ path: 'Something is at this path already' }), status: 409 });
   return leadToWritten(asked, written, { names, text: `${shownName(names.at(-1) ?? '')} is created` });
@@ -166,7 +166,7 @@ export async function saveUpload(asked: PageRequest, fields: Fields): Promise<Si
     return { action: 'put', path, expected, mode: null, content: bytes };
   });
   const written = await writeChanges(asked, target, changes, 'files');
-  if ('exceeded' in written) return tooOften(asked.visit, written.exceeded);
+  if ('exceeded' in written) return showRepositoryProblem(asked, tooOftenProblem(written.exceeded));
   if ('form' in written) return again(written.form);
   if ('moved' in written) {
     const text = `${shownName(files[written.moved]?.name ?? '')} is there already. Nothing was saved: choose the files again`;

@@ -14,12 +14,12 @@ import { reasonOf } from '../../front-door/texts/ref-faults.ts';
 import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, postForm, textArea, textField } from '../layout/forms.ts';
 import { type Content, html, NOTHING } from '../layout/html.ts';
-import { tooOften } from '../layout/problems.ts';
+import { tooOftenProblem } from '../layout/problems.ts';
 import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
 import { spanText } from '../layout/times.ts';
 import { repositoryAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
-import { notFoundHere, showRepositoryPage } from './frame.ts';
+import { notFoundHere, showRepositoryPage, showRepositoryProblem } from './frame.ts';
 import { type PageRequest, showRefusal } from './page-request.ts';
 import { restorationAddress } from './restore.ts';
 import { shortId, shownName } from './shown-text.ts';
@@ -97,7 +97,7 @@ async function create(asked: PageRequest, kind: Kind, fields: Fields): Promise<S
   if (target === null) return again(wrongForm({ at: 'No branch, tag or commit has this name' }));
   const ref = kind === 'branch' ? branchRef(name) : tagText(name);
   const exceeded = context.callers.recordRefs(visit.person.principal, refChangesOf(ref));
-  if (exceeded !== null) return tooOften(visit, exceeded);
+  if (exceeded !== null) return showRepositoryProblem(asked, tooOftenProblem(exceeded));
   const { signal } = visit;
   const origin = await visit.origin(repository);
   const annotation = message === '' ? null : { message: withLineEnd(message), tagger: accountSignature(asked) };
@@ -198,7 +198,7 @@ export async function deleteRef(asked: PageRequest, fields: Fields): Promise<Sit
   const { principal } = visit.person;
   const used = await refusedChange(context, principal, 'ref-deletion');
   const exceeded = used ?? context.callers.recordRefs(principal, refChangesOf(ref));
-  if (exceeded !== null) return tooOften(visit, exceeded);
+  if (exceeded !== null) return showRepositoryProblem(asked, tooOftenProblem(exceeded));
   const changed = await changeRefs(context, await visit.origin(repository), {
     repository,
     updates: [{ ref, expected, after: null }],

@@ -9,14 +9,14 @@ import { type Purge, planPurge, purgeRepository } from '../../../core/use-cases/
 import type { Origin } from '../../front-door/admission.ts';
 import { refusalText } from '../../front-door/texts/refusals.ts';
 import type { SiteContext } from '../context.ts';
-import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
+import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
-import { page } from '../layout/page.ts';
-import { notFound, showProblem } from '../layout/problems.ts';
+import type { Problem } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { purgeAddress, repositoryAddress } from './addresses.ts';
+import { showRepositoryPage, showRepositoryProblem } from './frame.ts';
 import type { PageRequest } from './page-request.ts';
 
 /** What a page purges, and where it leads. */
@@ -26,11 +26,27 @@ export interface Purged {
   readonly what: Html;
   readonly action: string;
   readonly back: string;
+  readonly show: (shown: ShownPurge) => SiteAnswer;
+  readonly showProblem: (problem: Problem) => SiteAnswer;
 }
 
-function living({ repository }: PageRequest): Purged {
+interface ShownPurge {
+  readonly title: string;
+  readonly content: Html;
+  readonly status: number;
+}
+
+function living(asked: PageRequest): Purged {
+  const { repository } = asked;
   const home = repositoryAddress(repository);
   return {
+    show: ({ title, content, status }) =>
+      showRepositoryPage(
+        asked,
+        { title, tab: 'Settings', status },
+        html`<div class="stack middle start">${content}</div>`,
+      ),
+    showProblem: (problem) => showRepositoryProblem(asked, problem),
     id: repository.id,
     name: repository.owned.name,
     action: purgeAddress(repository),
@@ -59,7 +75,7 @@ export async function showPurge(
   error?: string,
 ): Promise<SiteAnswer> {
   const plan = await planPurge(context, origin, purged.id, visit.signal);
-  if ('refused' in plan) return refusedPage(visit, plan.refused);
+  if ('refused' in plan) return refusedPage(purged, plan.refused);
   const form = postForm(
     { action: purged.action, csrf: visit.csrf(), errors: error === undefined ? {} : { confirmation: error } },
     html`${textField({
@@ -77,7 +93,7 @@ export async function showPurge(
   const content = html`<h1>${title}</h1>${purged.what}<p>It frees <strong>${sizeText(freedBytes)}</strong>, and it cannot be undone.</p>${
     left !== undefined && html`<p>${leftText(left)}</p>`
   }${form}`;
-  return showPage(page(visit, { title, width: 'narrow' }, content), error === undefined ? 200 : 422);
+  return purged.show({ title, content, status: error === undefined ? 200 : 422 });
 }
 
 interface PurgeAsked {
@@ -93,7 +109,7 @@ export async function purgeNamed({ context, visit, origin, purged }: PurgeAsked,
     return showPurge(context, visit, origin, purged, fields, error);
   }
   const done = await purgeRepository(context, origin, purged.id, visit.signal);
-  return 'refused' in done ? refusedPage(visit, done.refused) : redirectTo(purged.back, doneText(done));
+  return 'refused' in done ? refusedPage(purged, done.refused) : redirectTo(purged.back, doneText(done));
 }
 
 function doneText({ event, freedBytes, leftWithOwnerBytes: left }: Purge): string {
@@ -106,11 +122,13 @@ function leftText(leftBytes: number): string {
   return `${sizeText(leftBytes)} stay with the owner of the storage bucket that held it: this service no longer knows the bucket’s place.`;
 }
 
-function refusedPage(visit: PersonVisit, refused: Refusal): SiteAnswer {
-  if (refused.code === 'repository-not-found') return notFound(visit);
+const NOT_FOUND: Problem = { status: 404, title: 'Page not found', text: 'The repository was deleted meanwhile.' };
+
+function refusedPage({ showProblem }: Purged, refused: Refusal): SiteAnswer {
+  if (refused.code === 'repository-not-found') return showProblem(NOT_FOUND);
   const title = 'This cannot be purged';
   const text = `${refusalText(refused)}.`;
-  if (!('waitSeconds' in refused)) return showProblem(visit, { status: 409, title, text });
+  if (!('waitSeconds' in refused)) return showProblem({ status: 409, title, text });
   const headers = { 'retry-after': String(refused.waitSeconds) };
-  return showProblem(visit, { status: 429, title: 'This cannot be purged yet', text, headers });
+  return showProblem({ status: 429, title: 'This cannot be purged yet', text, headers });
 }

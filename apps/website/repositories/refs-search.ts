@@ -1,5 +1,5 @@
 /** The field above a list of branches or tags, and what a search without a result shows. */
-import { type Html, html, NOTHING } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { momentField } from './as-of.ts';
 import type { PageRequest } from './page-request.ts';
@@ -36,8 +36,11 @@ export function searchedTitle(things: string, search: string): string {
   return search === '' ? things : `${things} with “${shownName(search)}”`;
 }
 
-/** What stands in place of the list when a search finds none of `things`; nothing without a search. */
+/** What stands in place of a list at this address that has none of `things`, or when a search finds none. */
 export function nothingFound(address: string, search: string, things: string): Html {
-  if (search === '') return NOTHING;
+  if (search === '') {
+    const above = address.replace(/\/[^/?]*(\?|$)/, '$1');
+    return html`<section class="box empty"><h2>No ${things} yet</h2><p><a href="${above}">The repository’s page</a> has the commands for a first push.</p></section>`;
+  }
   return html`<section class="box empty"><h2>Nothing matches “${shownName(search)}”</h2><p><a href="${address}">Show all ${things}</a></p></section>`;
 }

@@ -5,7 +5,6 @@
  * Invariants: what is confirmed is what was shown. The form carries the revision of the plan, and after any change
  * of the repository since then the page shows the new plan instead.
  */
-import { parseMoment } from '../../../core/audit/moment.ts';
 import { type EventId, parseUuid } from '../../../core/kernel/ids.ts';
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import type { ExpectedRevision } from '../../../core/ports/event-store.ts';
@@ -16,7 +15,7 @@ import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.
 import { type Fields, hiddenField, postForm } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { repositoryAddress } from './addresses.ts';
-import { longTime } from './as-of.ts';
+import { longTime, momentWritten } from './as-of.ts';
 import { notFoundHere, showRepositoryPage, showRepositoryProblem } from './frame.ts';
 import type { PageRequest } from './page-request.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
@@ -34,12 +33,12 @@ interface WantedOnPage {
 
 /** `before` names the event that is undone, `at` a moment as in the addresses of pages. */
 function wantedOnPage(text: (name: string) => string): WantedOnPage | null {
-  const [before, at, ref] = [text('before'), text('at').trim().replace(' ', '+'), text('ref')];
+  const [before, at, ref] = [text('before'), text('at').trim(), text('ref')];
   if (at === '') {
     const event = parseUuid<EventId>(before);
     return event === null ? null : { to: { beforeEvent: event }, fields: { before }, ref };
   }
-  const moment = parseMoment(at);
+  const moment = momentWritten(at);
   return moment === null ? null : { to: moment, fields: { at }, ref };
 }
 
@@ -167,5 +166,10 @@ function refusedPage(asked: PageRequest, refused: Refusal): SiteAnswer {
   if (refused.code === 'event-not-found' || refused.code === 'ref-not-found') return notFoundHere(asked);
   const status = STATUSES[refused.code] ?? 409;
   const back = { path: `${repositoryAddress(asked.repository)}/activity`, label: 'the activity' };
-  return showRepositoryProblem(asked, { status, title: 'This cannot be restored', text: `${refusalText(refused)}.`, back });
+  return showRepositoryProblem(asked, {
+    status,
+    title: 'This cannot be restored',
+    text: `${refusalText(refused)}.`,
+    back,
+  });
 }

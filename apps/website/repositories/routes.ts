@@ -19,6 +19,7 @@ import { askToCompare, showComparison } from './compare.ts';
 import { deletedRoutes } from './deleted.ts';
 import { saveEdit, showEdit } from './edit.ts';
 import { showFiles } from './files.ts';
+import { notFoundHere } from './frame.ts';
 import { showHome } from './home.ts';
 import { UPLOAD_FORM_BYTES_MAX, WRITING_FORM_BYTES_MAX } from './limits.ts';
 import { showList } from './list.ts';
@@ -86,6 +87,12 @@ export const repositoriesRoom: Room = {
     writingRoutes(site);
     refRoutes(site);
     deletedRoutes(site);
+  },
+  async missing(context, visit) {
+    const [, username, repository] = /^\/([\w.-]+)\/([\w.-]+)\/./.exec(visit.url.pathname) ?? [];
+    if (username === undefined || repository === undefined) return null;
+    const show = onRepository(context, async (asked) => notFoundHere(asked));
+    return show({ ...visit, params: { username, repository } });
   },
 };
 

@@ -39,7 +39,7 @@ export async function showTags(asked: PageRequest): Promise<SiteAnswer> {
 }
 
 function noTags(branch: string): Html {
-  return html`<section class="box"><div class="empty stack"><h2>No tags yet</h2><p class="soft">A tag names a commit for ever, such as a release:</p>${copyBox(
+  return html`<section class="box"><div class="empty stack"><h2>No tags yet</h2><p class="soft">A tag names a commit that stays, such as a release:</p>${copyBox(
     `git tag -a v1.0 -m "First release" ${shellWord(branch)} && git push origin v1.0`,
     'the command that creates a tag',
   )}</div></section>`;

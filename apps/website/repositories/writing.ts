@@ -174,7 +174,8 @@ export function showWriting(asked: PageRequest, form: WritingForm): SiteAnswer {
   const content = html`${
     head !== null && html`<div class="row">${breadcrumbs(asked, branchText(repository, branch), names)}</div>`
   }<h1>${title}${name !== undefined && html` <bdi>${name}</bdi>`}</h1>${above}${postForm(target, body)}`;
-  const shown = name === undefined ? `${title} in ${pathText(names)}` : `${title} ${pathText(names)}`;
+  const what = name === undefined ? `${title} in ${pathText(names)}` : `${title} ${pathText(names)}`;
+  const shown = `${what} at ${shownName(branch)}`;
   return showRepositoryPage(asked, { title: shown, tab: 'Code', status, scripts }, content);
 }
 

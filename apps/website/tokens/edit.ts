@@ -42,7 +42,10 @@ function editPage(visit: PersonVisit, { token }: AccessTokenWithLastUse, state: 
   );
   const intro = html`<p class="soft">The secret <code>${token.tokenPrefix}…</code> stays the same. A permission that you take away is gone at the next request.</p>`;
   const status = Object.keys(state.errors).length === 0 ? 200 : 422;
-  return showPage(page(visit, { title, width: 'narrow' }, html`<h1>${title}</h1>${intro}${form}`), status);
+  return showPage(
+    page(visit, { title: `${title}, ${token.tokenPrefix}…`, width: 'narrow' }, html`<h1>${title}</h1>${intro}${form}`),
+    status,
+  );
 }
 
 export async function changeToken(

@@ -71,5 +71,6 @@ export function showRevoke(visit: PersonVisit, { token, lastUsedAt }: AccessToke
   const content = html`<h1>${title}</h1>
 <p>Whatever uses the token <code>${token.tokenPrefix}…</code> fails from its next request on. ${used} This cannot be undone.</p>
 ${postForm({ action: `/access-tokens/${token.id}/revoke`, csrf: visit.csrf() }, button)}`;
-  return showPage(page(visit, { title, width: 'narrow' }, content));
+  const pageTitle = `${title}, ${token.tokenPrefix}…`;
+  return showPage(page(visit, { title: pageTitle, width: 'narrow' }, content));
 }

@@ -21,7 +21,7 @@ export function deletionRoutes({ context, page: addPage, formBeyondQuota }: Site
       { action: pathOf(id, '/delete'), csrf: visit.csrf() },
       html`<div class="row"><button class="button grave">Delete rule</button><a class="button quiet" href="${pathOf(id)}">Cancel</a></div>`,
     )}`;
-    return showPage(page(visit, { title, width: 'narrow' }, content));
+    return showPage(page(visit, { title: `${title} · Trust rules`, width: 'narrow' }, content));
   });
   formBeyondQuota(DELETE, async (visit) => {
     const found = await ruleOf(context, visit);

@@ -52,5 +52,5 @@ function showForm(visit: PersonVisit, { rule }: FoundTrustRule, { choice, own, e
     html`${ruleFields(choice, own, errors)}<div class="row"><button class="button main">Save changes</button><a class="button quiet" href="${pathOf(rule.id)}">Cancel</a></div>`,
   )}`;
   const status = Object.keys(errors).length === 0 ? 200 : 422;
-  return showPage(page(visit, { title, width: 'narrow' }, content), status);
+  return showPage(page(visit, { title: `${title} · Trust rules`, width: 'narrow' }, content), status);
 }

@@ -65,7 +65,16 @@ export async function showLedger(context: SiteContext, visit: PersonVisit): Prom
   const content = html`${monthPicker(visit, ledger.month)}${summary(ledger)}${entriesBox(rows)}<nav class="row pager" aria-label="Pages">${
     newest !== null && html`<a class="button" rel="first" href="${newest}">Beginning of the month</a>`
   }${next !== null && html`<a class="button" rel="next" href="${next}">Next</a>`}</nav>`;
-  return showPage(page(visit, { title: `Ledger of ${monthText(ledger.month)}`, head }, content));
+  return showPage(
+    page(
+      visit,
+      {
+        title: `Ledger of ${monthText(ledger.month)}${after === null ? '' : `, after ${ledgerPlaceText(after)}`}`,
+        head,
+      },
+      content,
+    ),
+  );
 }
 
 /** An empty field does not count. */

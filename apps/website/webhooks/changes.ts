@@ -26,6 +26,7 @@ export function changeRoutes(site: Site): void {
     if (found === null) return notFound(visit);
     return ask(visit, {
       title: 'Rotate secret',
+      of: shortUrl(found.url),
       text: html`<p>Deliveries to <b>${shortUrl(found.url)}</b> get a new secret. The old one also signs for 24 hours, in <code>X-Service-Signature-Previous</code>, so that you can change your server. This cannot be undone.</p>`,
       action: pathOf(found.webhook.id, '/secret'),
       button: html`<button class="button main">Rotate secret</button>`,
@@ -47,6 +48,7 @@ export function changeRoutes(site: Site): void {
     if (found === null) return notFound(visit);
     return ask(visit, {
       title: 'Delete webhook',
+      of: shortUrl(found.url),
       text: html`<p><b>${shortUrl(found.url)}</b> gets no further request, and deliveries that are still pending fail. This cannot be undone.</p>`,
       action: pathOf(found.webhook.id, '/delete'),
       button: html`<button class="button grave">Delete webhook</button>`,
@@ -64,16 +66,18 @@ export function changeRoutes(site: Site): void {
 
 interface Question {
   readonly title: string;
+  /** The webhook, for the title of the browser. */
+  readonly of: string;
   readonly text: Content;
   readonly action: string;
   readonly button: Content;
   readonly cancel: string;
 }
 
-function ask(visit: PersonVisit, { title, text, action, button, cancel }: Question): SiteAnswer {
+function ask(visit: PersonVisit, { title, of, text, action, button, cancel }: Question): SiteAnswer {
   const content = html`<h1>${title}</h1>${text}${postForm(
     { action, csrf: visit.csrf() },
     html`<div class="row">${button}<a class="button quiet" href="${cancel}">Cancel</a></div>`,
   )}`;
-  return showPage(page(visit, { title, width: 'narrow' }, content));
+  return showPage(page(visit, { title: `${title} of ${of}`, width: 'narrow' }, content));
 }

@@ -41,7 +41,7 @@ export function editRoutes(site: Site): void {
 
 function showForm(
   visit: PersonVisit,
-  { webhook }: FoundWebhook,
+  { webhook, url }: FoundWebhook,
   entered: EnteredWebhook,
   { errors, status, headers }: RefusedForm,
 ): SiteAnswer {
@@ -49,5 +49,5 @@ function showForm(
     { action: pathOf(webhook.id, '/edit'), csrf: visit.csrf(), errors },
     html`${webhookFields(entered, errors)}<div class="row"><button class="button main">Save changes</button><a class="button quiet" href="${pathOf(webhook.id)}">Cancel</a></div>`,
   )}`;
-  return showPage(page(visit, { title: 'Edit webhook', width: 'narrow' }, content), status, headers);
+  return showPage(page(visit, { title: `Edit webhook ${shortUrl(url)}`, width: 'narrow' }, content), status, headers);
 }

@@ -13,7 +13,7 @@ import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
-import { type Refs, type RefRun, refRuns } from '../../repository/ref-runs.ts';
+import { type RefRun, type Refs, refRuns } from '../../repository/ref-runs.ts';
 import type { Ref } from '../../repository/state.ts';
 import { type DiffContext, readDiff, type WantedDiff } from '../reading/read-diff.ts';
 import { closing, openView } from '../reading/repository-view.ts';

@@ -42,10 +42,13 @@ test('the command line is packed once, and again when its sources were changed',
   const first = await readFile(path.join(root, PACKED), 'utf8');
   pack(root);
   assert.ok(isDone(root), 'nothing is packed');
+  await writeFile(path.join(root, '.cache/command-line/strata-cli-0.9.0.tgz'), 'of an older version');
+  await utimes(path.join(root, '.cache/command-line/strata-cli-0.9.0.tgz'), new Date(0), new Date(0));
   const later = new Date(Date.now() + 10_000);
   await utimes(path.join(root, 'core/source.ts'), later, later);
   pack(root);
   await until(async () => (await readFile(path.join(root, PACKED), 'utf8')) !== first && isDone(root));
+  await until(() => !existsSync(path.join(root, '.cache/command-line/strata-cli-0.9.0.tgz')));
 });
 
 test('the command line is packed by one process at a time', async (context) => {

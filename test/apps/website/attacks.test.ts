@@ -130,6 +130,36 @@ describe('The website withstands', () => {
     assert.equal(await isIn(victim), true);
   });
 
+  test('a form that is out of date leads back to its page, or to the sign-in page and from there back', async () => {
+    await fixture.account('returning');
+    const person = await signIn('returning');
+    const origin = 'http://localhost:8080';
+    const from = `${origin}/settings/password?x=1`;
+    const old = await person.post('/settings/password', { _csrf: 'old' }, { origin, referer: from });
+    assert.equal(old.status, 403);
+    assert.match(old.html, /<a class="button" href="\/settings\/password\?x=1">Go to the page of the form<\/a>/);
+    const stranger = fixture.browser();
+    const out = await stranger.post('/settings/password', { _csrf: 'old' }, { origin, referer: from });
+    assert.match(out.html, /You are not signed in any more/);
+    assert.match(out.html, /href="\/sign-in\?next=%2Fsettings%2Fpassword%3Fx%3D1">Go to the sign-in page/);
+    const again = await stranger.post(
+      '/sign-in',
+      { _csrf: 'old' },
+      { origin, referer: `${origin}/sign-in?next=%2Fnew` },
+    );
+    assert.match(again.html, /href="\/sign-in\?next=%2Fnew">Go to the page of the form/);
+    // The attack: a page that names another one as the page of its form leads there.
+    for (const referer of [
+      'https://evil.example/settings',
+      'http://localhost:8080//evil.example',
+      'javascript:x',
+      'x',
+    ]) {
+      const led = await person.post('/settings/password', { _csrf: 'old' }, { origin, referer });
+      assert.match(led.html, /<a class="button" href="\/">Go to the start page<\/a>/, referer);
+    }
+  });
+
   test('a planted token: the cookie and the token of the attacker, in the session of the victim', async () => {
     await fixture.account('planted');
     await fixture.account('planter');

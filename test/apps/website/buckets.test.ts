@@ -211,6 +211,7 @@ describe('The pages of storage buckets', () => {
     const asked = await browser.get(`${path}/delete`);
     assert.match(asked.html, /What is stored there stays there/);
     assert.match(asked.html, /cannot be restored any more/);
+    assert.match(asked.html, /This cannot be undone\./);
     assert.equal((await browser.submit(`${path}/delete`)).location, '/storage-buckets');
     assert.equal((await browser.get(path)).status, 404);
   });

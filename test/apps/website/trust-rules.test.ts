@@ -67,7 +67,10 @@ describe('The pages of trust rules', () => {
     const list = await browser.get('/oidc-trust');
     assert.match(list.html, /renamed/);
     assert.match(list.html, /Everything/);
-    assert.match((await browser.get(`${path}/delete`)).html, /the tokens that it has given out end now/);
+    assert.match(
+      (await browser.get(`${path}/delete`)).html,
+      /the tokens that it has given out end now\. This cannot be undone\./,
+    );
     assert.equal((await browser.submit(`${path}/delete`)).location, '/oidc-trust');
     for (const gone of [path, `${path}/edit`, `${path}/delete`, '/oidc-trust/no-id']) {
       assert.equal((await browser.get(gone)).status, 404, gone);

@@ -147,7 +147,8 @@ describe('The pages of webhooks', () => {
     const rotated = await browser.submit(`${path}/secret`);
     assert.match(rotated.html, /whsec_/);
     assert.equal(rotated.headers['cache-control'], 'no-store');
-    assert.match((await browser.get(`${path}/delete`)).html, /Delete webhook/);
+    assert.match((await browser.get(`${path}/delete`)).html, /Delete webhook.*This cannot be undone\./s);
+    assert.match((await browser.get(`${path}/secret`)).html, /This cannot be undone\./);
     const deleted = await browser.submit(`${path}/delete`);
     assert.equal(deleted.location, '/webhooks');
     assert.match((await browser.follow(deleted)).html, /The webhook is deleted\./);

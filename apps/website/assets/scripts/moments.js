@@ -18,13 +18,19 @@ async function load(/** @type {HTMLButtonElement} */ button) {
   return list === null ? null : document.adoptNode(list);
 }
 
-let isAsked = false;
-picker?.addEventListener('toggle', async () => {
-  if (!picker.open || isAsked || choose === null || choose === undefined) return;
-  isAsked = true;
-  const list = await load(choose).catch(() => null);
-  // Without the list, the button leads to its page all the same.
+/** Without the list, the button leads to its page all the same. */
+async function fill(/** @type {HTMLElement} */ menu, /** @type {HTMLButtonElement} */ button) {
+  const list = await load(button).catch(() => null);
   if (list === null) return;
-  picker.querySelector('.menu')?.append(list);
-  choose.textContent = 'All pushes';
+  menu.append(list);
+  button.textContent = 'All pushes';
+}
+
+/** @type {HTMLElement | null | undefined} */
+const menu = picker?.querySelector('.menu');
+let isAsked = false;
+picker?.addEventListener('toggle', () => {
+  if (!picker.open || isAsked || menu === null || menu === undefined || choose === null || choose === undefined) return;
+  isAsked = true;
+  fill(menu, choose);
 });

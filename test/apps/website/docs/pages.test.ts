@@ -1,7 +1,7 @@
 /** The documentation on the website: open to everybody, readable without scripts, and never behind the API. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { utimes, writeFile } from 'node:fs/promises';
+import { readFile, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { z } from 'zod';
@@ -9,6 +9,7 @@ import { makeOpenApiDocument } from '../../../../apps/api/document.ts';
 import { createCommandLineFinder } from '../../../../apps/server/command-line-package.ts';
 import { readOpenApi } from '../../../../apps/website/docs/open-api.ts';
 import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { ROOT } from '../../../architecture/source-tree.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
 
@@ -88,6 +89,22 @@ describe('The documentation', () => {
       if (path.startsWith('/v1/openapi')) continue;
       assert.notEqual((await person.get(path)).status, 404, path);
     }
+  });
+
+  test('names commands that the command line has', async () => {
+    const manual = await readFile(path.join(ROOT, 'docs/cli.md'), 'utf8');
+    const known = new Set([...manual.matchAll(/^##+ (strata .*)$/gm)].map(([, name = '']) => name));
+    const single = new Set([...manual.matchAll(/^### strata (\S+)$/gm)].map(([, name = '']) => name));
+    const named: string[] = [];
+    for (const page of PAGES) {
+      const { html } = await fixture.browser().get(page);
+      for (const [, first = '', second] of html.matchAll(/(?:>|\n)strata ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)) {
+        if (first === 'help') continue;
+        named.push(single.has(first) || second === undefined ? `strata ${first}` : `strata ${first} ${second}`);
+      }
+    }
+    assert.ok(named.length > 10);
+    for (const command of named) assert.ok(known.has(command), command);
   });
 
   test('answers 404 for a subject that the API does not have', async () => {

@@ -65,7 +65,15 @@ describe('The pages of a repository of the longest names', () => {
       const [folder = ''] = file.split('/');
       const branch = encodeURIComponent(refName(word, 1));
       const addresses = [
-        ...[`/${owner.username}`, home, `${home}/branches`, `${home}/tags`, `${home}/activity`, `${home}/settings`],
+        ...[
+          `/${owner.username}`,
+          home,
+          `${home}/branches`,
+          `${home}/tags`,
+          `${home}/moments`,
+          `${home}/activity`,
+          `${home}/settings`,
+        ],
         ...[`${home}/tree/main`, `${home}/tree/main/${folder}`, `${home}/tree/${branch}`, `${home}/blob/main/${file}`],
         ...[`${home}/blob/${branch}/${file}`, `${home}/blob/main/README.md`, `${home}/commits/main`],
         ...[`${home}/blame/main/${file}`, `${home}/blame/${branch}/${file}`, `${home}/blame/main/README.md`],

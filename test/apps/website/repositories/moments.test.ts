@@ -1,4 +1,4 @@
-/** The past of a repository on every page: the moment to choose, the pushes to choose from, and what changed between. */
+/** The past of a repository on every page: the moment and the pushes to choose from, and what changed between two. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
@@ -107,7 +107,15 @@ describe('The moments of a repository', () => {
 
   // The attack: a link that somebody sent leads the owner away from the repository, or to another site.
   test('lead nowhere but to the repository', async () => {
-    for (const place of ['//evil.example', '/../../eve', '/..%2f', 'x', '@evil.example', '/%2e%2e/%2e%2e/settings', '\t']) {
+    for (const place of [
+      '//evil.example',
+      '/../../eve',
+      '/..%2f',
+      'x',
+      '@evil.example',
+      '/%2e%2e/%2e%2e/settings',
+      '\t',
+    ]) {
       const led = await browser.get(`/ada/past/moments?of=${encodeURIComponent(place)}&moment=${events[0]}`);
       const { pathname, host } = new URL(led.location ?? '', strata.url);
       assert.equal(host, new URL(strata.url).host, place);
@@ -140,7 +148,10 @@ describe('The moments of a repository', () => {
     const ofTag = visibleText(await page(`${address}&ref=v1`));
     assert.match(ofTag, /Files of refs\/tags\/v1, which was not there before/);
     assert.match(visibleText(await page(`${address}&ref=gone`)), /It led to no commit at the later moment/);
-    assert.match(visibleText(await page(`${address}&ref=nothing`)), /There was no branch or tag nothing at either moment/);
+    assert.match(
+      visibleText(await page(`${address}&ref=nothing`)),
+      /There was no branch or tag nothing at either moment/,
+    );
     const alone = await page(`${address}&file=1`);
     assert.match(visibleText(alone), /folder\/text .*one .*two/);
     assert.notEqual(titleOf(alone), titleOf(shown));
@@ -156,6 +167,29 @@ describe('The moments of a repository', () => {
     assert.equal((await browser.get('/ada/past/changes?since=never')).status, 404);
     assert.equal((await browser.get(`/ada/past/changes?since=${first}&until=2999-01-01T00:00`)).status, 404);
     assert.match(visibleText(await page('/ada/past/changes')), /Choose two moments/);
+  });
+
+  test('stay on the bar of every page about a problem below the repository', async () => {
+    await createRepository(strata, ada, 'nothing-there');
+    for (const [address, status, tab] of [
+      ['/ada/past/blob/main/no/such', 404, 'Code'],
+      ['/ada/past/commits/no-such', 404, 'Commits'],
+      ['/ada/past/no/such/page', 404, 'Code'],
+      ['/ada/past/restore?before=x', 404, 'Activity'],
+      ['/ada/past/restore?at=2999-01-01T00:00:00Z', 422, 'Activity'],
+      ['/ada/nothing-there/tree/main', 404, 'Code'],
+    ] as const) {
+      const shown = await browser.get(address);
+      assert.equal(shown.status, status, address);
+      assert.match(shown.html, new RegExp(`aria-current="page">${tab}</a>`), address);
+      assert.match(picker(shown), /As of now/, address);
+      assert.match(visibleText(shown), /name this request/, address);
+    }
+    const commits = await page('/ada/nothing-there/commits');
+    assert.match(visibleText(commits), /No commits yet .*create a file/);
+    assert.match(visibleText(await page('/ada/nothing-there/branches')), /No branches yet .*first push/);
+    const other = await browser.get('/ada/no-such-repository/no/such/page');
+    assert.deepEqual([other.status, other.html.includes('class="tabs"')], [404, false]);
   });
 
   // The attack: somebody else reads what was forced away.

@@ -287,7 +287,9 @@ describe('The pages of comparisons and pushes', () => {
       assert.equal(shown.status, 200, address);
       if (!/\/(raw|archive)\/|\.(diff|patch)\?/.test(address))
         assert.match(textOf(shown), /As of .* with event 2/, address);
-      const more = links(shown).filter((link) => /^\/ada\/engine(\/(?!activity|settings|restore|changes)|\?)/.test(link));
+      const more = links(shown).filter((link) =>
+        /^\/ada\/engine(\/(?!activity|settings|restore|changes)|\?)/.test(link),
+      );
       for (const link of more) assert.ok(link.includes(`at=${pushed}`), `${address} leads to ${link}`);
       for (const link of more) if (seen.size < 30) seen.add(link.split('#')[0] ?? '');
     }

@@ -64,7 +64,10 @@ describe('The pages that undo', () => {
     const activity = decoded((await browser.get('/ada/engine/activity')).html);
     const addresses = [...activity.matchAll(/href="(\/ada\/engine\?at=[^"]+)"/g)].map(([, found = '']) => found);
     const band = await browser.get(addresses.at(-1) ?? '');
-    assert.match(visible(band.html), /Nothing newer is shown\. Clone it What changed since Restore to here Back to now/);
+    assert.match(
+      visible(band.html),
+      /Nothing newer is shown\. Clone it What changed since Restore to here Back to now/,
+    );
     const [, address = ''] = /href="([^"]+)">Restore to here/.exec(decoded(band.html)) ?? [];
     const page = await browser.get(address);
     assert.equal(page.status, 200, address);

@@ -29,7 +29,12 @@ describe('The changes between two moments', () => {
     const forced = git.commit({ kept: 'kept\n', text: 'forced\n' }, { message: 'Forced\n' });
     ids = { one, two, forced };
     const main = 'refs/heads/main';
-    first = await reading.push({ [main]: one, 'refs/heads/gone': one, 'refs/heads/same': one, 'refs/heads/moved': two });
+    first = await reading.push({
+      [main]: one,
+      'refs/heads/gone': one,
+      'refs/heads/same': one,
+      'refs/heads/moved': two,
+    });
     await reading.push({ [main]: two, 'refs/heads/moved': forced });
     last = await reading.push({ 'refs/heads/gone': null, 'refs/tags/v1': two });
   });
@@ -92,7 +97,10 @@ describe('The changes between two moments', () => {
     const found = accepted(
       await filesOf({ earlier: first, later: last }, { shown: { file: { index: 1, context: 3 } } }),
     );
-    assert.deepEqual(found.diff?.files.map(({ path }) => Buffer.from(path).toString()), ['text']);
+    assert.deepEqual(
+      found.diff?.files.map(({ path }) => Buffer.from(path).toString()),
+      ['text'],
+    );
     const beyond = await filesOf({ earlier: first, later: last }, { shown: { file: { index: 9, context: 3 } } });
     assert.equal(codeOf(beyond), 'path-not-found');
   });
