@@ -24,6 +24,8 @@ const NAMES = [
   'go-to-file.js',
   'lines.js',
   'moments.js',
+  'new-repository.js',
+  'ref-picker.js',
   'webauthn.js',
   'passkeys.js',
 ] as const;

@@ -5,12 +5,13 @@ import {
   PASSWORD_LENGTH_MIN,
   USERNAME_LENGTH_MAX,
 } from '../../../core/kernel/limits.ts';
+import { creationRefusals } from '../../../core/use-cases/accounts/accounts.ts';
 import { signUp } from '../../../core/use-cases/signing-in/sign-up.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { NEW_FORM, type RefusedForm, refusedForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm, withAll } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { Visit } from '../layout/visit.ts';
 import { contactText } from './contact.ts';
@@ -41,7 +42,9 @@ export function signUpRoutes(site: Site): void {
     const signedUp = await signUp(context, senderOf(visit), wanted);
     if ('refused' in signedUp) {
       if (signedUp.refused.code === 'sign-up-closed') return showClosed(visit, context.operatorContact);
-      return showSignUp(visit, fields, refusedForm(signedUp.refused, FIELDS));
+      const form = refusedForm(signedUp.refused, FIELDS);
+      const isOfField = !('form' in form.errors);
+      return showSignUp(visit, fields, isOfField ? withAll(form, creationRefusals(context, wanted), FIELDS) : form);
     }
     await visit.session.signIn(signedUp);
     return redirectTo(homeOf(signedUp.username), `Welcome, ${signedUp.username}.`);

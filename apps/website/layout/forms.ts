@@ -166,14 +166,14 @@ export function fieldSet({ name, legend, error, hint = null }: FieldSet, content
   }${errorText(name, error)}</fieldset>`;
 }
 
-/** The summary of what was wrong, with a link to each field; nothing if nothing was. */
+/** The summary of what was wrong, with a link to each field, and with the focus; nothing if nothing was. */
 export function errorSummary(errors: FieldErrors): Html {
   const entries = Object.entries(errors).filter((entry): entry is [string, string] => entry[1] !== undefined);
   if (entries.length === 0) return NOTHING;
   const lines = entries.map(([name, text]) =>
     name === 'form' ? html`<p>${sentence(text)}</p>` : html`<p><a href="#${name}">${sentence(text)}</a></p>`,
   );
-  return html`<div class="note bad" role="alert" id="errors">${lines}</div>`;
+  return html`<div class="note bad" tabindex="-1" autofocus role="alert" id="errors">${lines}</div>`;
 }
 
 export interface Form {

@@ -20,6 +20,16 @@ export function refusedForm(refusal: Refusal, fields: Readonly<Partial<Record<Re
   return { errors, status: 429, headers: { 'retry-after': String(refusal.waitSeconds) } };
 }
 
+/** Adds the other fields at fault, so that all are shown together, in the order of `refusals`. */
+export function withAll(
+  form: RefusedForm,
+  refusals: readonly Refusal[],
+  fields: Readonly<Partial<Record<RefusalCode, string>>>,
+): RefusedForm {
+  const all = refusals.map((refusal) => refusedForm(refusal, fields).errors);
+  return { ...form, errors: Object.assign({}, ...all, form.errors) };
+}
+
 /** What a form shows when the page itself refuses it. */
 export function wrongForm(errors: FieldErrors): RefusedForm {
   return { errors, status: 422, headers: {} };

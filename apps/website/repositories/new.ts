@@ -1,5 +1,4 @@
 /** Creating a repository, empty or with a README. */
-import { repositoryNameRefusal } from '../../../core/account/names.ts';
 import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
@@ -11,7 +10,7 @@ import {
   type ReadmeOptions,
 } from '../../../core/use-cases/pushing/create-readme-commit.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
-import { createRepository } from '../../../core/use-cases/repositories/repositories.ts';
+import { createRepository, refusalsOfTexts } from '../../../core/use-cases/repositories/repositories.ts';
 import { refusalText, refusedField } from '../../front-door/texts/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
@@ -50,7 +49,7 @@ function showNew(
       name: 'name',
       label: 'Name',
       value: isFirst ? (visit.url.searchParams.get('name') ?? '') : fields.text('name'),
-      hint: html`Letters, digits, <code>.</code>, <code>_</code> and <code>-</code>. Its address will be <code>${visit.webUrl}/${visit.person.username}/…</code>`,
+      hint: html`Letters, digits, <code>.</code>, <code>_</code> and <code>-</code>. Its address will be <code>${visit.webUrl}/${visit.person.username}/<span id="name-typed">…</span></code>`,
       error: errors['name'],
       required: true,
       lengthMax: REPOSITORY_NAME_LENGTH_MAX,
@@ -78,7 +77,10 @@ function showNew(
   );
   const status = Object.keys(errors).length === 0 ? 200 : 422;
   const title = 'New repository';
-  return showPage(page(visit, { title, width: 'narrow' }, html`<h1>${title}</h1>${content}`), status);
+  return showPage(
+    page(visit, { title, width: 'narrow', scripts: ['new-repository.js'] }, html`<h1>${title}</h1>${content}`),
+    status,
+  );
 }
 
 /** The default bucket is chosen already, unless it cannot be used. */
@@ -108,18 +110,18 @@ function storageIn(fields: Fields): StorageBucketId | null | undefined {
 
 export async function createFromForm(context: SiteContext, visit: PersonVisit, fields: Fields): Promise<SiteAnswer> {
   const name = fields.text('name').trim();
-  const badName = repositoryNameRefusal(name);
   const again = async (errors: FieldErrors): Promise<SiteAnswer> =>
     showNew(visit, await bucketChoices(context, visit.person.account), fields, errors);
-  if (badName !== null) return again(errorsOf(badName));
   const storageBucketId = storageIn(fields);
-  if (storageBucketId === undefined) return again({ storage: 'Choose a storage' });
-  const wanted = {
+  const texts = {
     name,
     description: textOrNull(fields.text('description')),
     defaultBranch: textOrNull(fields.text('default_branch')),
-    storageBucketId,
   };
+  const faults = errorsOfAll(refusalsOfTexts(texts));
+  if (storageBucketId === undefined) return again({ ...faults, storage: 'Choose a storage' });
+  if (Object.keys(faults).length > 0) return again(faults);
+  const wanted = { ...texts, storageBucketId };
   const origin = await visit.origin(null);
   const made = fields.has('readme')
     ? await createRepositoryWithReadme(context, origin, wanted, readmeOptions(visit))
@@ -158,4 +160,8 @@ const FIELD_OF: { readonly [Code in RefusalCode]?: string } = {
 export function errorsOf(refusal: Refusal): FieldErrors {
   const field = FIELD_OF[refusal.code] ?? refusedField(refusal) ?? 'form';
   return { [field]: refusalText(refusal) };
+}
+
+export function errorsOfAll(refusals: readonly Refusal[]): FieldErrors {
+  return Object.fromEntries(refusals.flatMap((refusal) => Object.entries(errorsOf(refusal))));
 }

@@ -3,21 +3,24 @@
  * typed.
  */
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import {
   changeRepository,
   deleteRepository,
   type RepositoryChanges,
+  refusalsOfTexts,
 } from '../../../core/use-cases/repositories/repositories.ts';
 import { redirectTo, redirectWithUndo, type SiteAnswer } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
-import { type Html, html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { spanText } from '../layout/times.ts';
 import { purgeAddress, repositoryAddress } from './addresses.ts';
 import { DELETED } from './deleted.ts';
 import { showRepositoryPage } from './frame.ts';
-import { errorsOf } from './new.ts';
+import { errorsOf, errorsOfAll } from './new.ts';
 import type { PageRequest } from './page-request.ts';
+import { shownName } from './shown-text.ts';
 
 export function showSettings(asked: PageRequest, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
   const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
@@ -42,13 +45,19 @@ function about({ visit, repository }: PageRequest, fields: Fields, errors: Field
       name: 'default_branch',
       label: 'Default branch',
       value: isSent ? fields.text('default_branch') : repository.defaultBranch,
-      hint: 'The branch that people see first and that clones check out. It need not exist yet.',
+      hint: 'The branch that people see first and that clones check out.',
       error: own['default_branch'],
       required: true,
       verbatim: true,
-    })}<div class="row"><button class="button main">Save changes</button></div>`,
+    })}${missingBranch(repository)}<div class="row"><button class="button main">Save changes</button></div>`,
   );
   return html`<section class="box"><header><h2>About</h2></header><div class="stack part">${form}</div></section>`;
+}
+
+/** Of an empty repository no branch exists: that needs no warning. */
+function missingBranch(repository: PageRequest['repository']): Content {
+  if (repository.entity.state.refs.size === 0 || findDefaultBranch(repository) !== null) return null;
+  return html`<p class="note">The branch ${shownName(repository.defaultBranch)} does not exist. Until it is pushed, the repository’s page shows no files, and clones check out nothing. <a href="${repositoryAddress(repository)}/branches">Show the branches</a></p>`;
 }
 
 function storage({ repository }: PageRequest): Html {
@@ -118,6 +127,13 @@ export async function saveSettings(asked: PageRequest, fields: Fields): Promise<
     description: description === '' ? null : description,
     ...(isAsShown ? {} : { defaultBranch }),
   };
+  const faults = errorsOfAll(
+    refusalsOfTexts({
+      description: changes.description ?? null,
+      defaultBranch: defaultBranch === repository.defaultBranch ? null : defaultBranch,
+    }),
+  );
+  if (Object.keys(faults).length > 0) return showSettings(asked, fields, faults);
   const changed = await changeRepository(context, await visit.origin(repository), repository.id, changes);
   if ('refused' in changed) return showSettings(asked, fields, errorsOf(changed.refused));
   return redirectTo(`${repositoryAddress(changed)}/settings`, 'The settings are saved.');

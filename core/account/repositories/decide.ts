@@ -40,7 +40,8 @@ function decideCreate(
 ): Decided {
   const badName = repositoryNameRefusal(command.name);
   if (badName !== null) return refuse(badName);
-  if (tooLong(command.description)) return refuse({ code: 'repository-description-length' });
+  const badDescription = descriptionRefusal(command.description);
+  if (badDescription !== null) return refuse(badDescription);
   const noRoom = roomRefusal(account, command.name, command.quotas);
   if (noRoom !== null) return refuse(noRoom);
   const bound = bindRepository(account, command.storageBucketId);
@@ -93,7 +94,8 @@ function decideDescribe(
 ): Decided {
   const repository = account.repositories.get(id);
   if (repository === undefined) return refuse({ code: 'repository-not-found' });
-  if (tooLong(description)) return refuse({ code: 'repository-description-length' });
+  const badDescription = descriptionRefusal(description);
+  if (badDescription !== null) return refuse(badDescription);
   if (description === repository.description) return accept<OwnedRepositoryEvent>();
   return accept<OwnedRepositoryEvent>({ type: 'RepositoryDescribed', data: { repository_id: id, description } });
 }
@@ -121,6 +123,7 @@ function ledTo(account: OpenAccount, key: string): RepositoryId | undefined {
   return id !== undefined && account.repositories.has(id) ? id : undefined;
 }
 
-function tooLong(description: string | null): boolean {
-  return description !== null && codePointCount(description) > REPOSITORY_DESCRIPTION_LENGTH_MAX;
+export function descriptionRefusal(description: string | null): Refusal | null {
+  const isLong = description !== null && codePointCount(description) > REPOSITORY_DESCRIPTION_LENGTH_MAX;
+  return isLong ? { code: 'repository-description-length' } : null;
 }

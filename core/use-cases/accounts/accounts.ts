@@ -91,12 +91,21 @@ export async function createAccount(
   return { id };
 }
 
+type Entered = Pick<NewAccount, 'username' | 'email' | 'password'>;
+
 /** Returns the refusal of a username, address or password that no account may have. */
-export function creationRefusal(
+export function creationRefusal(context: Pick<AddressContext, 'spellDomain'>, entered: Entered): Refusal | null {
+  return creationRefusals(context, entered)[0] ?? null;
+}
+
+/** Returns the refusals of all three. */
+export function creationRefusals(
   { spellDomain }: Pick<AddressContext, 'spellDomain'>,
-  { username, email, password }: Pick<NewAccount, 'username' | 'email' | 'password'>,
-): Refusal | null {
-  return usernameRefusal(username) ?? emailRefusal(email, spellDomain) ?? passwordRefusal(password);
+  { username, email, password }: Entered,
+): readonly Refusal[] {
+  return [usernameRefusal(username), emailRefusal(email, spellDomain), passwordRefusal(password)].filter(
+    (refusal) => refusal !== null,
+  );
 }
 
 function passwordRefusal(password: string): Refusal | null {

@@ -7,10 +7,10 @@
  */
 import type { WantedBucket } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
-import { repositoryNameKey } from '../../account/names.ts';
+import { repositoryNameKey, repositoryNameRefusal } from '../../account/names.ts';
 import type { Plans } from '../../account/plans.ts';
 import type { OwnedRepositoryCommand } from '../../account/repositories/commands.ts';
-import { decideOwnedRepository } from '../../account/repositories/decide.ts';
+import { decideOwnedRepository, descriptionRefusal } from '../../account/repositories/decide.ts';
 import type { OwnedRepositoryEvent } from '../../account/repositories/events.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { Account, OpenAccount } from '../../account/state.ts';
@@ -171,6 +171,24 @@ export interface NewRepository {
 function chosenBranch(text: string): BranchName | Refused {
   const branch = parseDefaultBranch(text);
   return typeof branch === 'string' ? branch : refuse({ code: 'branch-name-invalid', reason: branch.detail });
+}
+
+/** Returns every refusal that the texts alone cause; a name and a branch that are left out are not judged. */
+export function refusalsOfTexts({
+  name,
+  description,
+  defaultBranch = null,
+}: {
+  readonly name?: string;
+  readonly description: string | null;
+  readonly defaultBranch?: string | null;
+}): readonly Refusal[] {
+  const branch = defaultBranch === null ? null : chosenBranch(defaultBranch);
+  return [
+    name === undefined ? null : repositoryNameRefusal(name),
+    descriptionRefusal(description),
+    branch === null || typeof branch === 'string' ? null : branch.refused,
+  ].filter((refusal) => refusal !== null);
 }
 
 export async function createRepository(

@@ -51,6 +51,12 @@ describe('Sign-up', () => {
     }
   });
 
+  test('names all fields at fault together', async () => {
+    const wrong = { ...sent, username: 'No Name', email: 'nowhere', password: 'short' };
+    const refused = await fixture.browser().submit('/sign-up', wrong);
+    assert.match(refused.html, /id="errors">.*href="#username".*href="#email".*href="#password"/s);
+  });
+
   test('is refused with 429 and the form when a network tries too often', async () => {
     const limited = await createWebsiteFixture();
     for (let count = 0; count < 20; count += 1) {
