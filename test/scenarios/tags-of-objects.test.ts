@@ -130,6 +130,9 @@ describe('A tag of a folder or a file', () => {
       assert.ok(page.html.includes(text), place);
       assert.ok(!/href="[^"]*\/commits\/refs/.test(page.html), place);
     }
-    assert.equal((await browser.get('/ada/odd/commits/refs/tags/a-tree')).status, 422);
+    // The picker of the commits names these tags too.
+    const picked = await browser.get('/ada/odd/commits/refs/tags/a-tree');
+    assert.deepEqual([picked.status, picked.location], [303, '/ada/odd/tree/refs/tags/a-tree']);
+    assert.equal((await browser.get('/ada/odd/commits/refs/tags/a-tree/file')).status, 422);
   });
 });

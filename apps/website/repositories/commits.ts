@@ -35,7 +35,11 @@ export async function showCommits(asked: PageRequest, { ref, names }: RefPath): 
   const list = isWrong
     ? NO_LIST
     : await listCommits(context, repository, { ref, ofPath, search: searched.search, page: wanted });
-  if ('refused' in list) return showRefusal(asked, list.refused);
+  if ('refused' in list) {
+    // A tag of a folder or a file, which the picker leads to: its files are what there is to see.
+    const hasNone = list.refused.code === 'ref-not-a-commit' && names.length === 0;
+    return hasNone ? redirectTo(placeAddress(repository, 'tree', ref, [])) : showRefusal(asked, list.refused);
+  }
   const room = searched.search === null ? undefined : FOUND_BYTES_MAX;
   const { days, page } = daysOf(asked, list.commits, wanted, room);
   const address = placeAddress(repository, 'commits', ref, names);

@@ -56,7 +56,7 @@ export function showRepositoryPage(asked: Framed, options: FrameOptions, content
   const head = html`${heading}${owned.description !== null && html`<p dir="auto">${shownName(owned.description)}</p>`}
 <div class="bar"><nav class="tabs" aria-label="Repository" data-files="${filesAddress(repository, ref)}">${tabsOf(asked, options.tab, ref)}</nav>${momentPicker(asked)}</div>`;
   const { status = 200, headers = {} } = options;
-  const scripts: readonly ScriptName[] = ['go-to-file.js', 'moments.js', ...(options.scripts ?? [])];
+  const scripts: readonly ScriptName[] = ['go-to-file.js', 'moments.js', 'ref-picker.js', ...(options.scripts ?? [])];
   const moment = momentText(repository);
   // As exact as the address has it.
   const asOf = moment === null ? null : `as of ${moment}`;
@@ -141,32 +141,53 @@ export async function refPicker(
   names: readonly Uint8Array[],
 ): Promise<Html> {
   const { repository } = asked;
-  const { branches, tags } = await refsToPick(asked);
-  const link = (label: string, address: string): Html =>
-    html`<li><a href="${placeAddress(repository, kind, address, names)}"${
-      address === ref && html` aria-current="true"`
-    }>${shownName(label)}</a></li>`;
+  const lists = await pickedLists(asked, { kind, ref, names });
   const shown = idNamed(ref) === null ? shownName(ref) : shortId(ref);
   return html`<details class="pop"><summary class="button">${shown} ▾</summary><form class="menu" action="${repositoryAddress(
     repository,
   )}/switch"><label for="ref">Branch, tag or commit</label><input id="ref" name="ref" autocomplete="off" autocapitalize="none" spellcheck="false"><input type="hidden" name="page" value="${kind}">${momentField(repository)}
-<h3>Branches</h3><ul class="refs">${picked(branches.map((name) => link(name, branchText(repository, name))))}</ul>${
-    tags.length > 0 && html`<h3>Tags</h3><ul class="refs">${picked(tags.map((name) => link(name, tagText(name))))}</ul>`
-  }</form></details>`;
+<div class="picked" data-refs="${repositoryAddress(repository)}/refs" aria-live="polite">${lists}</div></form></details>`;
+}
+
+interface Picking {
+  readonly kind: PlaceKind;
+  /** The ref that the page shows; null: none. */
+  readonly ref: string | null;
+  readonly names: readonly Uint8Array[];
+  /** A part of the names; empty for the lists that a page begins with. */
+  readonly search?: string;
+}
+
+/** Links to the first branches and tags, or to the first that a search finds. */
+export async function pickedLists(asked: PickingAsked, { kind, ref, names, search = '' }: Picking): Promise<Html> {
+  const { repository } = asked;
+  const { branches, tags } = await refsToPick(asked, search);
+  const link = (label: string, address: string): Html =>
+    html`<li><a href="${placeAddress(repository, kind, address, names)}"${
+      address === ref && html` aria-current="true"`
+    }>${shownName(label)}</a></li>`;
+  const branchLinks = picked(branches.map((name) => link(name, branchText(repository, name))));
+  const tagLinks = picked(tags.map((name) => link(name, tagText(name))));
+  if (branchLinks.length + tagLinks.length === 0)
+    return html`<p class="soft">No branch and no tag has this in its name.</p>`;
+  return html`${branchLinks.length > 0 && html`<h3>Branches</h3><ul class="refs">${branchLinks}</ul>`}${
+    tagLinks.length > 0 && html`<h3>Tags</h3><ul class="refs">${tagLinks}</ul>`
+  }`;
 }
 
 export function picked(links: readonly Html[]): readonly Html[] {
   return links.filter((_, index) => bytesOf(...links.slice(0, index + 1)) <= PICKED_BYTES_MAX);
 }
 
-/** The branches and tags that lists offer without a search: the default branch comes first. */
-export async function refsToPick({ context, repository }: PickingAsked) {
+/** The branches and tags that lists offer: without a search, the default branch comes first. */
+export async function refsToPick({ context, repository }: PickingAsked, search = '') {
   const { state } = repository.entity;
-  const first = { search: '', page: { offset: 0, limit: PICKED_MAX } };
+  const first = { search, page: { offset: 0, limit: PICKED_MAX } };
   const found = await findRefs(context, state, { ...first, kind: 'branch', order: 'name' });
   const branches = found.items.map(({ name }) => name);
   const foundTags = await findRefs(context, state, { ...first, kind: 'tag', order: 'version' });
   const tags = foundTags.items.map(({ name }) => name);
+  if (search !== '') return { branches, tags };
   const others = branches.filter((name) => name !== repository.defaultBranch).slice(0, PICKED_MAX);
   return { branches: findDefaultBranch(repository) === null ? others : [repository.defaultBranch, ...others], tags };
 }

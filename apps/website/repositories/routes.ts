@@ -32,6 +32,7 @@ import { onPlace, onRepository, onRepositoryAsOf } from './page-request.ts';
 import { showPreview } from './preview.ts';
 import { askToPurge, purgeFromForm } from './purge.ts';
 import { showRaw } from './raw.ts';
+import { showRefs } from './refs.ts';
 import { askToRestore, restoreFromForm } from './restore.ts';
 import { showSearch } from './search.ts';
 import { removeRepository, renameFromForm, saveSettings, showSettings } from './settings.ts';
@@ -53,6 +54,7 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository', orFromCloneAddress(onRepositoryAsOf(context, showHome)));
     site.form('/:username/:repository/readme', onRepository(context, beginWithReadme));
     site.page('/:username/:repository/switch', onRepositoryAsOf(context, switchRef));
+    site.page('/:username/:repository/refs', onRepositoryAsOf(context, showRefs));
     site.page('/:username/:repository/files', onRepositoryAsOf(context, showFiles));
     site.page('/:username/:repository/search', onRepositoryAsOf(context, showSearch));
     site.page('/:username/:repository/tree/*', onPlace(context, showTree));

@@ -394,7 +394,16 @@ describe('The pages of repositories', () => {
     ]) {
       assert.equal((await browser.get(`/ada/engine/switch?ref=${ref}&page=tree`)).location, location);
     }
-    assert.equal((await browser.get('/ada/engine/switch?ref=--output=x')).status, 404);
+    assert.equal(
+      (await browser.get('/ada/engine/switch?ref=--output=x')).location,
+      '/ada/engine/refs?q=--output%3Dx&page=tree',
+    );
+    const like = await page('/ada/engine/refs?q=FEATURE&page=commits');
+    assert.match(like.html, /<h3>Branches<\/h3>.*href="\/ada\/engine\/commits\/feature\/one"/s);
+    assert.doesNotMatch(like.html, /href="\/ada\/engine\/commits\/v1\.0"/);
+    const none = await page('/ada/engine/refs?q=%3Cb%3E&page=tree');
+    assert.match(textOf(none), /No branch and no tag has this in its name\./);
+    assert.match(none.html, /<title>Files of a branch or tag with “&#60;b&#62;”/);
   });
 
   test('change the description and the default branch, and delete only when the name is typed', async () => {
@@ -416,6 +425,17 @@ describe('The pages of repositories', () => {
     assert.equal(deleted.location, '/ada');
     assert.equal((await browser.get('/ada/changing')).status, 404);
     assert.equal((await api(strata, ada.token, 'GET', '/v1/repos/ada/changing')).status, 404);
+  });
+
+  test('warn in the settings of a default branch that does not exist, where there are others', async () => {
+    const settings = '/ada/engine/settings';
+    const before = await page(settings);
+    assert.doesNotMatch(textOf(before), /does not exist/);
+    const { body } = await api(strata, ada.token, 'GET', '/v1/repos/ada/engine');
+    const { description, default_branch } = body as { description: string | null; default_branch: string };
+    await browser.submit(settings, { description: description ?? '', default_branch: 'gone' });
+    assert.match(textOf(await page(settings)), /The branch gone does not exist\. Until it is pushed/);
+    await browser.submit(settings, { description: description ?? '', default_branch });
   });
 
   test('rename a repository in its settings by a form of its own, and say what is wrong with a name', async () => {
@@ -451,6 +471,15 @@ describe('The pages of repositories', () => {
     assert.match(bad.html, /<a href="#name">A repository name does not start with/);
     assert.match(bad.html, /value="\.hidden"/);
     assert.match(bad.html, /value="mine"/);
+    const both = await browser.submit('/new', {
+      name: 'a..b',
+      description: 'd'.repeat(2_000),
+      default_branch: '-x..y',
+    });
+    assert.match(
+      both.html,
+      /autofocus role="alert" id="errors"><p><a href="#name">.*<a href="#description">.*<a href="#default_branch">/s,
+    );
     const made = await browser.submit('/new', { name: 'made', description: '', default_branch: 'trunk' });
     assert.equal(made.location, '/ada/made');
     assert.match(textOf(await page('/ada/made')), /git push -u origin HEAD:trunk/);
