@@ -52,8 +52,9 @@ export interface FileListMaking {
   end(): FileList;
 }
 
-/** A part is searched in one go, within a millisecond. */
+/** A part is searched in one go, within a few milliseconds: it has no more bytes, or no more paths. */
 const PART_BYTES = 64 * KIB;
+const PART_PATHS = 2_000;
 /** Before a path git writes `<mode> <type> <id>` and a tab. */
 const HEAD_BYTES = 128;
 const NUL = 0;
@@ -78,7 +79,7 @@ export function startFileList(): FileListMaking {
     }
     if (kind === 'file') files += 1;
     part.add(path, kind);
-    if (part.bytes() >= PART_BYTES) closePart();
+    if (part.bytes() >= PART_BYTES || part.count() >= PART_PATHS) closePart();
     return true;
   };
   return {
@@ -239,7 +240,9 @@ function rankOf(texts: string, { start, end, at }: Occurrence, wanted: string): 
     if (at === start) return START_OF_NAME;
     return isStart(at) ? START_OF_FOLDER : IN_PATH;
   }
-  const name = Math.max(start, texts.lastIndexOf('/', end - 1) + 1);
+  let name = end;
+  // Not `lastIndexOf`, which would go on through all the paths before this one if it holds no slash.
+  while (name > start && texts[name - 1] !== '/') name -= 1;
   const inName = at >= name ? at : texts.indexOf(wanted, name);
   if (inName === -1 || inName >= end) return isStart(at) ? START_OF_FOLDER : IN_PATH;
   if (inName > name) return /[\p{L}\p{N}]/u.test(texts[inName - 1] ?? '') ? IN_NAME : START_OF_WORD;
