@@ -6,6 +6,8 @@
  * places is taken for something else.
  */
 import { OBJECT_ID_DIGITS } from '../kernel/ids.ts';
+import { ByteLines } from './byte-lines.ts';
+import { FILE_LIST_PATH_BYTES_MAX } from './file-list.ts';
 import { decodeUtf8Lossy } from './utf8.ts';
 
 /** Lines around each match. */
@@ -92,7 +94,9 @@ type Part = 'name' | 'number' | 'column' | 'text' | 'separator';
 /** Reads records: `<id>[:<path>] NUL <line> NUL [<column> NUL] <text> LF`, and `-- LF` between two places. */
 class GrepLines {
   #part: Part = 'name';
-  #name: number[] = [];
+  /** Before the path stand the id and a colon; no longer path is searched. */
+  readonly #names = new ByteLines(NUL, OBJECT_ID_DIGITS + 1 + FILE_LIST_PATH_BYTES_MAX);
+  #isInName = false;
   #path: Uint8Array = new Uint8Array();
   #digits = '';
   #line = 0;
@@ -127,22 +131,21 @@ class GrepLines {
   }
 
   #takeName(chunk: Uint8Array, at: number): number {
-    if (this.#name.length === 0 && chunk[at] === DASH) {
+    if (!this.#isInName && chunk[at] === DASH) {
       this.#part = 'separator';
       return at;
     }
-    const end = chunk.indexOf(NUL, at);
-    const part = chunk.subarray(at, end === -1 ? chunk.length : end);
-    for (const byte of part) this.#name.push(byte);
-    if (end === -1) return chunk.length;
-    const behindId = this.#name.slice(OBJECT_ID_DIGITS);
-    const path = Uint8Array.from(behindId[0] === COLON ? behindId.slice(1) : behindId);
+    const next = this.#names.take(chunk, at);
+    const name = this.#names.next();
+    this.#isInName = name === null;
+    if (name === null) return next;
+    const behindId = name.bytes.subarray(OBJECT_ID_DIGITS);
+    const path = behindId[0] === COLON ? behindId.subarray(1) : behindId;
     // All lines of a file share its path.
-    if (!isEqual(path, this.#path) || this.#line === 0) this.#path = path;
-    this.#name = [];
+    if (!isEqual(path, this.#path) || this.#line === 0) this.#path = path.slice();
     this.#digits = '';
     this.#part = 'number';
-    return end + 1;
+    return next;
   }
 
   #takeDigit(chunk: Uint8Array, at: number): number {
@@ -212,5 +215,7 @@ class LineWindow {
 }
 
 function isEqual(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at += 1;
+  return at === a.length && a.length === b.length;
 }

@@ -45,7 +45,7 @@ export const SEARCH_MUTATIONS: readonly Mutation[] = [
   },
   {
     without: 'a separator that is no name',
-    text: 'if (this.#name.length === 0 && chunk[at] === DASH) {',
+    text: 'if (!this.#isInName && chunk[at] === DASH) {',
     by: 'if (chunk.length < 0) {',
     ...LINES,
     red: 'is read right whatever names and lines look like',
