@@ -9,7 +9,7 @@ import { ByteLines } from '../../git/byte-lines.ts';
 import { FILE_LIST_PATH_BYTES_MAX, type FileList, filesUpTo } from '../../git/file-list.ts';
 import { type CodeMatch, readGrep } from '../../git/grep-lines.ts';
 import { decodeUtf8Lossy } from '../../git/utf8.ts';
-import { MIB } from '../../kernel/byte-units.ts';
+import { KIB, MIB } from '../../kernel/byte-units.ts';
 import { refuse } from '../../kernel/decider.ts';
 import { type ObjectId, objectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
@@ -34,8 +34,12 @@ export const SEARCH_TEXT_LENGTH_MAX = 1_000;
  * which search this is.
  */
 const HELD_FILE_BYTES_MAX = 16 * MIB;
-/** How many of them are left out. Internal: git then ends the search, which says that it is not complete. */
+/**
+ * How many of them are left out, and the bytes of their paths, which git gets as arguments. Internal: beyond either git
+ * ends the search, which says that it is not complete.
+ */
 const LEFT_OUT_MAX = 200;
+const LEFT_OUT_BYTES_MAX = 64 * KIB;
 
 /** What one search found in a tree or a blob. Paths begin there. */
 export interface KnownSearch {
@@ -204,11 +208,15 @@ async function largeFiles(reader: ObjectReader, tree: ObjectId, bounded: Bounded
   const records = new ByteLines(NUL, HEAD_BYTES + FILE_LIST_PATH_BYTES_MAX);
   const paths: Uint8Array[] = [];
   const ids = new Set<ObjectId>();
+  let bytesLeft = LEFT_OUT_BYTES_MAX;
   const take = (record: Uint8Array): void => {
     const pathAt = record.indexOf(TAB) + 1;
     const [, id, size] = HEAD.exec(decodeUtf8Lossy(record.subarray(0, pathAt))) ?? [];
-    if (id === undefined || Number(size) <= HELD_FILE_BYTES_MAX || paths.length === LEFT_OUT_MAX) return;
-    paths.push(record.slice(pathAt));
+    const path = record.slice(pathAt);
+    if (id === undefined || Number(size) <= HELD_FILE_BYTES_MAX) return;
+    if (paths.length === LEFT_OUT_MAX || path.length > bytesLeft) return;
+    bytesLeft -= path.length;
+    paths.push(path);
     ids.add(objectId(id));
   };
   try {

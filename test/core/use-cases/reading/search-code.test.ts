@@ -192,6 +192,28 @@ describe('A search in code', () => {
     assert.deepEqual([items.length, isComplete], [2, false]);
   });
 
+  // The attack: large files at paths that together are longer than the arguments of a process may be.
+  test('leaves out as many large files as git can be told of', async () => {
+    const commit = await push({ 'a.txt': 'foo\n' }, 'paths-of-large');
+    const blob = reading.git.line(['rev-parse', `${commit}:a.txt`]);
+    const long = (index: number): string => `${index}`.padStart(20_000, 'x');
+    const told: number[] = [];
+    const node = newNode({
+      files: async function* (_tree, { sizes }) {
+        const size = sizes ? ' 99999999' : '';
+        for (let index = 0; index < 100; index += 1) yield Buffer.from(`100644 blob ${blob}${size}\t${long(index)}\0`);
+      },
+      isBinary: async () => true,
+      lines: async function* (_root, { without }) {
+        told.push(without.reduce((sum, { length }) => sum + length, 0));
+        yield Buffer.alloc(0);
+        throw new ObjectDatabaseError('object-too-large', 'large');
+      },
+    });
+    assert.equal((await found(node, 'foo', { ref: 'paths-of-large' })).isComplete, false);
+    assert.deepEqual(told, [0, 60_000]);
+  });
+
   test('ends with its client', async () => {
     await push({ 'a.txt': 'foo\n' }, 'left');
     const gone = AbortSignal.abort(new Error('The client left'));
