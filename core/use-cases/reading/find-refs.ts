@@ -41,10 +41,11 @@ export async function findRefs(
   const pattern = containing(search);
   const found =
     search === '' ? all : await pickInTurns(all, (name) => (pattern.test(name) ? name : undefined), nextTurn);
-  const items = found.slice(offset, offset + limit).flatMap((name): NamedRef[] => {
+  const named = (name: string): NamedRef | undefined => {
     const ref = findOfKind(refs, kind, name);
-    return ref === null ? [] : [{ name, ref }];
-  });
+    return ref === null ? undefined : { name, ref };
+  };
+  const items = await pickInTurns(found.slice(offset, offset + limit), named, nextTurn);
   return { items, total: found.length };
 }
 

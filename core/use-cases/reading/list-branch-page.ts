@@ -3,14 +3,15 @@
  *
  * Invariants: a page by name costs as much as its branches, however many the repository has. By last change the dates
  * of all tips are read, once and in turns of the event loop, within a number and a time; beyond them a page is by name,
- * and says so.
+ * and says so. The order of all branches is kept as long as the refs stay as they are.
  */
 import type { CommitRow } from '../../git/commit-row.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
-import { sortInTurns } from '../../kernel/turns.ts';
+import { pickInTurns, sortInTurns } from '../../kernel/turns.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { AheadBehind } from '../../ports/object-history.ts';
+import type { Refs } from '../../repository/ref-runs.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { type AheadBehindContext, countAheadBehind } from './ahead-behind.ts';
 import { readCommitRows } from './commit-walk.ts';
@@ -83,9 +84,8 @@ export async function listBranchPage(
     const about = { version: view.version, defaultBranch };
     if (named.items.length === 0) return { ...about, order: wantedOrder, branches: { items: [], total } };
     const reader = await view.objects();
-    const all = wantedOrder === 'changed' && total <= BRANCHES_BY_CHANGE_MAX ? { offset: 0, limit: total } : null;
-    const found = all === null ? null : await findRefs(context, repository.entity.state, { ...wanted, page: all });
-    const dated = found === null ? null : await byChange(context, reader, found.items, signal);
+    const isDated = wantedOrder === 'changed' && total <= BRANCHES_BY_CHANGE_MAX;
+    const dated = isDated ? await byChange(context, reader, repository, { search, total, signal }) : null;
     const items = dated?.slice(page.offset, page.offset + page.limit) ?? named.items;
     const order = dated === null ? 'name' : 'changed';
     const tips = items.map(({ ref }) => ref.id);
@@ -100,19 +100,48 @@ export async function listBranchPage(
   });
 }
 
+interface WantedByChange extends Pick<WantedBranchPage, 'search' | 'signal'> {
+  /** How many there are. */
+  readonly total: number;
+}
+
+/** The order of all branches, by a state of the refs: they and the dates of commits do not change. */
+const ALL_BY_CHANGE = new WeakMap<Refs, readonly NamedRef[]>();
+
 /** Returns the branches in the order of their last change; null if the dates took too long to read. */
 async function byChange(
+  context: BranchPageContext,
+  reader: ObjectReader,
+  { entity: { state } }: FoundRepository,
+  { search, total, signal }: WantedByChange,
+): Promise<readonly NamedRef[] | null> {
+  const known = search === '' ? ALL_BY_CHANGE.get(state.refs) : undefined;
+  if (known !== undefined) return known;
+  const all = { kind: 'branch', search, order: 'name', page: { offset: 0, limit: total } } as const;
+  const { items } = await findRefs(context, state, all);
+  const seconds = await secondsOf(context, reader, items, signal);
+  if (seconds === null) return null;
+  const of = ({ ref }: NamedRef): number => seconds.get(ref.id) ?? 0;
+  const sorted = await sortInTurns(items, (a, b) => of(b) - of(a), context.clock.nextTurn);
+  if (search === '') ALL_BY_CHANGE.set(state.refs, sorted);
+  return sorted;
+}
+
+/** Returns the dates of the tips of these branches; null if they took too long to read. */
+async function secondsOf(
   { knownCommitSeconds, clock }: BranchPageContext,
   reader: ObjectReader,
   branches: readonly NamedRef[],
   signal: AbortSignal,
-): Promise<readonly NamedRef[] | null> {
+): Promise<ReadonlyMap<ObjectId, number> | null> {
   const seconds = new Map<ObjectId, number>();
-  for (const { ref } of branches) {
-    const known = knownCommitSeconds.get(ref.id);
-    if (known !== undefined) seconds.set(ref.id, known);
-  }
-  const unknown = [...new Set(branches.map(({ ref }) => ref.id))].filter((id) => !seconds.has(id));
+  const takeKnown = ({ ref: { id } }: NamedRef): ObjectId | undefined => {
+    const known = knownCommitSeconds.get(id);
+    if (known === undefined) return id;
+    seconds.set(id, known);
+    return undefined;
+  };
+  const unknown = [...new Set(await pickInTurns(branches, takeKnown, clock.nextTurn))];
   const endMs = clock.monotonicMs() + BRANCH_DATES_SPAN_MS;
   for (let at = 0; at < unknown.length; at += DATES_PART) {
     signal.throwIfAborted();
@@ -123,6 +152,5 @@ async function byChange(
     }
     await clock.nextTurn();
   }
-  const of = ({ ref }: NamedRef): number => seconds.get(ref.id) ?? 0;
-  return sortInTurns([...branches], (a, b) => of(b) - of(a), clock.nextTurn);
+  return seconds;
 }
