@@ -17,7 +17,7 @@ export const DIFFS_PER_ACCOUNT_MAX = 2;
 const BLAMES_AT_ONCE_MAX = 4;
 export const BLAMES_PER_ACCOUNT_MAX = 2;
 /** Texts of commits that a node makes at the same time: in all, and for one account. Internal: further texts wait. */
-const TEXTS_AT_ONCE_MAX = 8;
+const TEXTS_AT_ONCE_MAX = 4;
 const TEXTS_PER_ACCOUNT_MAX = 2;
 /** Searches in files that run at the same time: on a node, and for one account. Internal: further ones wait. */
 const SEARCHES_AT_ONCE_MAX = 4;
