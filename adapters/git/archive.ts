@@ -13,7 +13,14 @@ import { type CountedCache, countedCache } from '../../core/kernel/shown-caches.
 import type { ArchiveOptions } from '../../core/ports/object-database.ts';
 import { type CacheFolder, viewOf, viewOfRefs } from './cache/cache-folder.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
-import { commandError, type Git, type GitCommand, type ObjectView, type OwnLimits, noInput } from './process/git-commands.ts';
+import {
+  commandError,
+  type Git,
+  type GitCommand,
+  noInput,
+  type ObjectView,
+  type OwnLimits,
+} from './process/git-commands.ts';
 import type { ConfigPairs, Environment } from './process/git-environment.ts';
 import type { ProcessEnd } from './process/process-runner.ts';
 

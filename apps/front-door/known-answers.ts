@@ -37,7 +37,7 @@ export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
 /** The memory for who brought the lines of files. Internal: what is not kept is looked for again. */
 export const KNOWN_BLAMES_BYTES_MAX = 32 * MIB;
 /** The memory for where the lines of large files begin. Internal: what is not kept is read again. */
-export const KNOWN_LINES_BYTES_MAX = 4 * MIB;
+const KNOWN_LINES_BYTES_MAX = 4 * MIB;
 /** The memory for which push brought which commit. Internal: what is not kept is read again. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
 

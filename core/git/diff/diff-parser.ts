@@ -97,7 +97,8 @@ interface FileBeingRead {
 }
 
 /**
- * `leavesOutFiles`: a file may have no patch, as one has none whose white space alone differs where that does not count.
+ * `leavesOutFiles`: a file may have no patch, as one has none whose white space alone differs where that does not
+ * count.
  */
 export function createDiffParser(bounds: DiffBounds = DIFF_BOUNDS, { leavesOutFiles = false } = {}): DiffParser {
   return new Parser(bounds, leavesOutFiles);

@@ -25,7 +25,7 @@ export const DIFF_SPAN_MS = 5_000;
  * Bytes that are read for one file of a diff, on whatever page of it. Internal: git has less memory and time than it
  * takes to print as much.
  */
-export const DIFF_FILE_READ_BYTES_MAX = 192 * MIB;
+const DIFF_FILE_READ_BYTES_MAX = 192 * MIB;
 
 /** A cache, bounded in memory. */
 export interface KnownDiffs {

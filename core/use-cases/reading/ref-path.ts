@@ -3,8 +3,8 @@
  *
  * Invariants: the first segment says whether an id, `HEAD` or a full name stands there, as in resolve-ref.ts; else the
  * longest branch or tag is meant, and a short id if there is none, so an address names one thing only. `addressedRef`
- * returns a name that `splitRefPath` finds again before the same path, whatever other refs there are; every link is made
- * with it. Both cost little for any address, since the components of a ref are bounded.
+ * returns a name that `splitRefPath` finds again before the same path, whatever other refs there are; every link is
+ * made with it. Both cost little for any address, since the components of a ref are bounded.
  */
 import { decodeUtf8, encodeUtf8 } from '../../git/utf8.ts';
 import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';

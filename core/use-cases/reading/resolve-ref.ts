@@ -229,7 +229,7 @@ function isAbsent(text: string | null): text is null | '' {
 }
 
 /** Returns the commit with this full id, in either case, if a current ref reaches it; null otherwise. */
-export async function reachableCommit(
+async function reachableCommit(
   repository: FoundRepository,
   reader: ObjectReader,
   requested: string,
