@@ -192,7 +192,7 @@ describe('commits', () => {
     const treeTag = fixture.objects.tag(tree, 'tree');
     await fixture.push(repository, { 'refs/heads/master': second, 'refs/tags/tree': treeTag });
     const refs = [
-      ...['head', 'master~1', 'master^', 'master@{1}', '@', ':/Change', 'master..v1', second.slice(0, 12)],
+      ...['head', 'master~1', 'master^', 'master@{1}', '@', ':/Change', 'master..v1', second.slice(0, 6)],
       ...[
         '--output=/tmp/x',
         '--upload-pack=touch /tmp/x',

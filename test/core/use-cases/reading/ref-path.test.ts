@@ -43,6 +43,7 @@ describe('A ref and a path in one address', () => {
       ['HEAD/docs', 'HEAD', 'docs'],
       [`${commit.toUpperCase()}/x`, commit.toUpperCase(), 'x'],
       [`${commit}/main/src`, commit, 'main/src'],
+      [`${commit.slice(0, 39)}/x`, commit.slice(0, 39), 'x'],
     ] as const) {
       const split = splitRefPath(repository, segments(path));
       assert.equal(split?.ref, ref, path);
@@ -56,7 +57,7 @@ describe('A ref and a path in one address', () => {
       'refs',
       'refs/heads',
       'refs/main',
-      commit.slice(0, 39),
+      commit.slice(0, 6),
     ]) {
       assert.equal(splitRefPath(repository, segments(path)), null, path);
     }

@@ -259,7 +259,9 @@ describe('A comparison', () => {
 
   test('is of the files as both have them on request, with the same commits', async () => {
     const [since, direct] = [accepted(await compare()), accepted(await compare({ direct: true }))];
-    assert.deepEqual({ ...direct, diff: null }, { ...since, diff: null });
+    const files = { comparedFrom: null, diff: null };
+    assert.deepEqual({ ...direct, ...files }, { ...since, ...files });
+    assert.deepEqual([since.comparedFrom, direct.comparedFrom], [since.mergeBase, direct.base.commit.id]);
     assert.deepEqual(
       direct.diff.files.map(({ path, additions, deletions }) => [Buffer.from(path).toString(), additions, deletions]),
       [
