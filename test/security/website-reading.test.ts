@@ -36,11 +36,14 @@ beforeAll(async () => {
 describe('A hostile repository', () => {
   let browser: SiteBrowser;
   let tip: string;
+  /** When it was there, and nothing was pushed yet. */
+  let created: string;
 
   beforeAll(async () => {
     browser = await signIn(strata, ada);
     const work = await newWorkTree(ending);
     const url = await createRepository(strata, ada, 'hostile');
+    created = new Date().toISOString();
     await api(strata, ada.token, 'PATCH', '/v1/repos/ada/hostile', { description: `${IMAGE}${SCRIPT}` });
     await commitFile(work, FILE, `${SCRIPT}\n</pre></section></main>\n\u202Ereversed`);
     await commitFile(work, `${FOLDER}/${FILE}`, IMAGE);
@@ -103,6 +106,16 @@ describe('A hostile repository', () => {
     '/ada/hostile/tags',
     '/ada/hostile/activity',
     '/ada/hostile/settings',
+    `/ada/hostile/refs?q=${encoded(IMAGE)}`,
+    '/ada/hostile/files',
+    `/ada/hostile/files?q=${encoded(IMAGE)}`,
+    '/ada/hostile/search?q=alert',
+    `/ada/hostile/search?q=${encoded(IMAGE)}`,
+    `/ada/hostile/commits/main?text=${encoded(IMAGE)}`,
+    '/ada/hostile/compare',
+    `/ada/hostile/compare/main...${encoded(BRANCH)}`,
+    '/ada/hostile/moments',
+    `/ada/hostile/changes?since=${encoded(created)}`,
     `/ada?q=${encoded(IMAGE)}`,
     `/new?name=${encoded(IMAGE)}`,
   ];
@@ -156,7 +169,12 @@ describe('A hostile repository', () => {
       const { headers } = await browser.get(`/ada/hostile/raw/main/${name}`);
       assert.equal(headers['content-type'], type, name);
       assert.equal(headers['content-disposition'] !== undefined, isAttachment, name);
-      assert.match(headers['content-security-policy'] ?? '', /default-src 'none'.*sandbox$/);
+      // Chromium loads audio and video for a page of their own only from its own origin, where nothing runs either.
+      assert.match(headers['content-security-policy'] ?? '', /default-src 'none'.*sandbox( allow-same-origin)?$/);
+      assert.equal(
+        /allow-same-origin/.test(headers['content-security-policy'] ?? '') && !type.startsWith('video/'),
+        false,
+      );
       assert.equal(headers['x-content-type-options'], 'nosniff');
     }
   });
@@ -209,6 +227,15 @@ describe('Somebody who does not own a repository', () => {
     '/activity',
     '/settings',
     '/switch?ref=main',
+    '/refs?q=main',
+    '/files?q=README',
+    '/search?q=x',
+    '/blame/main/README',
+    '/compare',
+    '/compare/main...main',
+    '/archive/main.zip',
+    '/moments',
+    '/changes?since=2026-01-01T00:00:00Z',
   ];
 
   /** What differs between any two answers. */
@@ -218,7 +245,7 @@ describe('Somebody who does not own a repository', () => {
   };
 
   test('gets the page of a repository that does not exist, to the last byte', async () => {
-    for (const page of [...PAGES, `/commit/${tip}`]) {
+    for (const page of [...PAGES, `/commit/${tip}`, `/commit/${tip}.diff`, `/commit/${tip.slice(0, 10)}`]) {
       const hidden = await mallory.get(`/ada/secret${page}`);
       assert.equal(hidden.status, 404, page);
       assert.deepEqual(comparable(hidden), comparable(await mallory.get(`/ada/nothing${page}`)), page);
