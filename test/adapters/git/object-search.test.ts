@@ -82,10 +82,12 @@ describe('a search of a repository', () => {
     };
     for (let count = 0; count < SEARCHES_PER_ACCOUNT_MAX; count += 1) assert.equal((await begin()).done, false);
     const later = begin();
-    const waits = await Promise.race([later.then(() => 'began'), reader.lookup([tree]).then(() => 'waits')]);
-    assert.equal(waits, 'waits');
-    // Other reads of the account do not wait.
-    assert.match(await textOf(reader.search.files(tree, { sizes: false }, bounded)), /\tb\/c\.txt\0/);
+    // Other reads of the account do not wait. Two of them take longer than a search to begin, if it does.
+    const others = async (): Promise<string> => {
+      await textOf(reader.search.files(tree, { sizes: true }, bounded));
+      return textOf(reader.search.files(tree, { sizes: false }, bounded));
+    };
+    assert.match(await Promise.race([later.then(() => 'began'), others()]), /\tb\/c\.txt\0/);
     running[0]?.stop.abort(new Error('The client left'));
     const rest = async (): Promise<void> => {
       for (let done = false; !done; ) done = (await running[0]?.chunks.next())?.done ?? true;
