@@ -144,7 +144,8 @@ const WITH_BODY = new Set([
 export async function restKinds({ fixture, account, token, target }: HeldServer): Promise<readonly RequestKind[]> {
   const { objects } = fixture;
   const files = await fixture.repository(account, 'files', 'main');
-  const main = (await wireRefs(target)).get('refs/heads/main') ?? '';
+  const refs = await wireRefs(target);
+  const [main = '', old = ''] = [refs.get('refs/heads/main'), refs.get('refs/heads/old')];
   // Too large for the server to send in one chunk.
   const file = blob(randomBytes(1_200_000));
   const folder = tree([{ mode: '100644', name: 'file', id: file.id }]);
@@ -276,8 +277,8 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['getCommit', () => ofCode(`commits/${main}`)],
     ['getBranch', () => ofCode('branches/main')],
     ['listTags', () => ofCode('tags')],
-    ['getCommitDiff', () => ofCode(`commits/${main}.diff`)],
-    ['getCommitPatch', () => ofCode(`commits/${main}.patch`)],
+    ['getCommitDiff', () => ofCode(`commits/${old}.diff`)],
+    ['getCommitPatch', () => ofCode(`commits/${old}.patch`)],
     ['compareRefs', () => ofCode('compare/old...main')],
     ['getArchive', () => ofCode('archive/main.tar.gz')],
     ['getArchive', () => ofCode('archive/old.zip')],
