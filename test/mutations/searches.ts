@@ -55,7 +55,7 @@ export const SEARCH_MUTATIONS: readonly Mutation[] = [
     text: 'const own = { limits: SEARCH_LIMITS, slots: slots.searches };\n      const command: GitCommand = { args, view, variables',
     by: 'const own = { limits: SEARCH_LIMITS };\n      const command: GitCommand = { args, view, variables',
     ...GIT,
-    red: 'no more than the limit run at the same time',
+    red: 'is read by git within its limits of memory',
   },
   {
     without: 'literal paths of what is left out',

@@ -57,7 +57,8 @@ describe('a search of a repository', () => {
         return { killed: 'no', code: 1 };
       },
     } as never;
-    const search = createObjectSearch({ git, slots: createReadingSlots() }, { key: 'a' } as never);
+    const slots = createReadingSlots();
+    const search = createObjectSearch({ git, slots }, { key: 'a' } as never);
     await Array.fromAsync(search.files(tree, { sizes: false }, bounded));
     await Array.fromAsync(search.lines(tree, wanted('foo'), bounded));
     await search.isBinary(tree, bounded);
@@ -67,6 +68,11 @@ describe('a search of a repository', () => {
     assert.deepEqual(
       asked.map(({ limits, wallMsMax }) => [limits, wallMsMax]),
       [ofList, ofSearch, ofSearch, ofSearch].map((limits) => [limits, bounded.spanMs]),
+    );
+    const { listings, searches } = slots;
+    assert.deepEqual(
+      asked.map((command) => command.slots),
+      [listings, searches, searches, searches],
     );
   });
 
