@@ -7,7 +7,7 @@
 import { Agent, request } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { LONG_PAGE_BYTES_MAX } from '../../apps/website/layout/weight.ts';
+import { LONG_PAGE_BYTES_MAX } from '../../apps/website/rendering/weight.ts';
 import { signIn } from '../support/site-browser.ts';
 import { type Account, api, createAccount, gitUrl } from '../support/strata.ts';
 import { describeMachine, describeVersions } from './environment.ts';

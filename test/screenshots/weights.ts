@@ -4,7 +4,8 @@
  * Invariants: a page above its bound, a policy that allows inline code and a break of the policy fail the run.
  */
 import type { Page } from 'playwright-core';
-import { LONG_PAGE_BYTES_MAX, PAGE_BYTES_MAX } from '../../apps/website/layout/weight.ts';
+import { PAGE_BYTES_MAX } from '../../apps/website/layout/weight.ts';
+import { LONG_PAGE_BYTES_MAX } from '../../apps/website/rendering/weight.ts';
 import type { Shot } from './shots.ts';
 
 const STRICT = /default-src 'none'/;

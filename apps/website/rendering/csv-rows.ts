@@ -1,11 +1,12 @@
 /**
  * The rows of a text in CSV or TSV (RFC 4180), and their markup.
  *
- * Invariants: all text is escaped. Reading takes time in proportion to the text, whatever its quotation marks are. A row
- * weighs at least as much as its markup has.
+ * Invariants: all text is escaped. Reading takes time in proportion to the text, whatever its quotation marks are. A
+ * row weighs at least as much as its markup has.
  */
-import type { Weight } from '../layout/weight.ts';
+
 import { markupOf, weighText } from './line-markup.ts';
+import type { Weight } from './weight.ts';
 
 export interface CsvRow {
   /** The number of the line that it begins in. */
@@ -35,7 +36,8 @@ export function* csvRows(text: string, separator: string): Generator<CsvRow> {
     return text.charCodeAt(at) === LINE_FEED || at === text.length ? rest.replace(/\r$/, '') : rest;
   };
   while (at < text.length) {
-    const row = { line, cells: [] as string[] };
+    const cells: string[] = [];
+    const row: CsvRow = { line, cells };
     for (let ends = false; !ends; ) {
       let cell = '';
       if (text[at] === QUOTE) {
@@ -51,7 +53,7 @@ export function* csvRows(text: string, separator: string): Generator<CsvRow> {
         cell = parts.join('');
         for (let feed = cell.indexOf('\n'); feed !== -1; feed = cell.indexOf('\n', feed + 1)) line += 1;
       }
-      row.cells.push(cell + restOfCell());
+      cells.push(cell + restOfCell());
       ends = text[at] !== separator;
       at += 1;
     }

@@ -1,13 +1,13 @@
 /**
  * The markup of the lines of a diff, below one another or side by side, and how much of it there will be.
  *
- * Invariants: all text is escaped. Each line has an id of its own, by the number of its file in the diff, its side and its
- * number there: `d0L12` and `d0R12`. A row weighs at least as much as its markup has.
+ * Invariants: all text is escaped. Each line has an id of its own, by the number of its file in the diff, its side and
+ * its number there: `d0L12` and `d0R12`. A row weighs at least as much as its markup has.
  */
 import { ALL_LINES, type DiffLine, type Hunk } from '../../../core/git/diff/diff.ts';
-import type { Weight } from '../layout/weight.ts';
 import { markupOf, weighText } from './line-markup.ts';
 import type { Runs } from './runs.ts';
+import type { Weight } from './weight.ts';
 
 export interface DiffRows {
   /** The number of the file in the diff. */

@@ -4,9 +4,10 @@
  * Invariants: all text is escaped, and what hides or reorders it is shown. The markup of a line is balanced. A line
  * weighs at least as much as its markup has, so that what was chosen by weight fits.
  */
-import type { Weight } from '../layout/weight.ts';
+
 import { INVISIBLE_BYTES, isInvisible, markInvisible } from './invisible.ts';
 import { classOf, lengthOfRun, type Runs, styleOfRun } from './runs.ts';
+import type { Weight } from './weight.ts';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 

@@ -5,11 +5,11 @@
  * network, and a job leaves nothing behind for the next one, so the pool may end it at any moment.
  */
 import { parentPort } from 'node:worker_threads';
-import { fitsInto, LONG_PAGE_ROOM, weighMarkup } from '../layout/weight.ts';
 import { changedRuns } from './changed-words.ts';
 import { colourRuns } from './code.ts';
 import { renderMarkdown } from './markdown.ts';
 import type { Rendered, RenderingJob, ThreadMessage } from './rendering-job.ts';
+import { fitsInto, LONG_PAGE_ROOM, weighMarkup } from './weight.ts';
 
 const port = parentPort;
 if (port === null) throw new TypeError('This module runs as a thread of the rendering pool');

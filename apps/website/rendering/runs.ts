@@ -7,7 +7,7 @@
 
 /** The classes of the stylesheet. A run has the place of its class in this list; 0 is plain. */
 const CLASS_NAMES = ['', 'com', 'key', 'num', 'str', 'def', 'typ', 'att', 'met', 'plus', 'minus', 'strong', 'em'];
-/** Internal: the classes above are fewer. */
+/** Room for the classes above. Internal: they are fewer. */
 const CLASSES_MAX = 16;
 /** A run of a word that changed. */
 const WORD = CLASSES_MAX;

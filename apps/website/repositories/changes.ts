@@ -17,7 +17,8 @@ import type { FoundRepository } from '../../../core/use-cases/repositories/repos
 import type { SiteAnswer } from '../layout/answer.ts';
 import { hiddenField } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
-import { textBytes, weighMarkup } from '../layout/weight.ts';
+import { textBytes } from '../layout/weight.ts';
+import { weighMarkup } from '../rendering/weight.ts';
 import { commitAddress, momentText, repositoryAddress } from './addresses.ts';
 import { longTime, momentShown, repositoryAsOf } from './as-of.ts';
 import { type DiffPage, diffAsked, PAGE_FILES_MAX, titleOfPart, wantedFor } from './diff-page.ts';

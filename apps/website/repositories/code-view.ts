@@ -7,7 +7,6 @@
 import { fileText } from '../../../core/git/file-text.ts';
 import { KIB, MIB } from '../../../core/kernel/byte-units.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
-import { addWeights, fitsInto, LONG_PAGE_ROOM, type Weight } from '../layout/weight.ts';
 import {
   countLines,
   type Line,
@@ -18,6 +17,7 @@ import {
   wholeCharacters,
 } from '../rendering/line-markup.ts';
 import type { Runs } from '../rendering/runs.ts';
+import { addWeights, fitsInto, LONG_PAGE_ROOM, type Weight } from '../rendering/weight.ts';
 import { shownAddress } from './addresses.ts';
 import { momentField } from './as-of.ts';
 import { numberAsked, type PageRequest } from './page-request.ts';

@@ -9,7 +9,7 @@ import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { weighMarkup } from '../layout/weight.ts';
+import { weighMarkup } from '../rendering/weight.ts';
 import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
 import { commitTextLinks } from './commit-text.ts';
 import { diffAsked, titleOfPart, wantedFor } from './diff-page.ts';
@@ -34,7 +34,10 @@ export async function showCommit(asked: PageRequest): Promise<SiteAnswer> {
   const subject = subjectOf(commit.message);
   const body = bodyOf(commit.message);
   const shown = {
-    ...{ diff, page, before: commit.parents[0] ?? null, after: commit.id },
+    diff,
+    page,
+    before: commit.parents[0] ?? null,
+    after: commit.id,
     address: (query: Readonly<Record<string, string>>) =>
       shownAddress(repository, commitAddress(repository, commit.id), query),
   };

@@ -12,7 +12,8 @@ import type { FoundRepository } from '../../../core/use-cases/repositories/repos
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound } from '../layout/problems.ts';
-import { textBytes, weighMarkup } from '../layout/weight.ts';
+import { textBytes } from '../layout/weight.ts';
+import { weighMarkup } from '../rendering/weight.ts';
 import { commitAddress, repositoryAddress, segmentsOf, shownAddress } from './addresses.ts';
 import { momentField } from './as-of.ts';
 import { daysOf } from './commits.ts';
@@ -88,7 +89,10 @@ export async function showComparison(asked: PageRequest): Promise<SiteAnswer> {
     return showRepositoryPage(asked, { ...FRAME, title, status: 404 }, content);
   }
   const shown = {
-    ...{ diff: found.diff, page: diffPage, before: found.comparedFrom, after: found.head.commit.id },
+    diff: found.diff,
+    page: diffPage,
+    before: found.comparedFrom,
+    after: found.head.commit.id,
     address: (query: Readonly<Record<string, string>>) => compareAddress(repository, texts, query),
   };
   const above = html`<h1>Compare</h1>${await form(asked, texts)}${summary(asked, texts, found)}`;

@@ -2,20 +2,21 @@
  * What a page of a diff shows: the files that it lists, those of them whose lines it has room for, and with colours or
  * without.
  *
- * Invariants: the page stays within its weight. The colours and the marks of changed words are left out first, and where
- * a file is folded no file has them.
+ * Invariants: the page stays within its weight. The colours and the marks of changed words are left out first, and
+ * where a file is folded no file has them.
  */
 import type { ChangedFile, Diff, Hunk } from '../../../core/git/diff/diff.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import type { turnsOf } from '../layout/turns.ts';
 import type { PersonVisit, SignedIn } from '../layout/visit.ts';
-import { addWeights, fitsInto, textBytes, type Weight } from '../layout/weight.ts';
+import { textBytes } from '../layout/weight.ts';
 import type { ChangedText } from '../rendering/changed-words.ts';
 import { type ColouredLines, weighDiffLine, weighHunk } from '../rendering/diff-rows.ts';
 import { languageOf } from '../rendering/language.ts';
 import { weighRuns } from '../rendering/line-markup.ts';
 import { RENDERED_CODE_LENGTH_MAX, type Renderer } from '../rendering/renderer.ts';
+import { addWeights, fitsInto, type Weight } from '../rendering/weight.ts';
 import type { DiffPage } from './diff-page.ts';
 import { shownName } from './shown-text.ts';
 

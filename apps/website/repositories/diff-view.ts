@@ -1,15 +1,15 @@
 /**
  * What changed, file by file, each in a part that folds, with a list of the files beside it.
  *
- * Invariants: every file is on a page, and each of its lines. Files that a page cannot hold are folded, with their counts
- * and the way to their lines. What a bound left out is said.
+ * Invariants: every file is on a page, and each of its lines. Files that a page cannot hold are folded, with their
+ * counts and the way to their lines. What a bound left out is said.
  */
 import type { ChangedFile, Diff, DiffBound, FileVersion } from '../../../core/git/diff/diff.ts';
 import { entryType } from '../../../core/use-cases/reading/entry-at-path.ts';
 import { namesIn } from '../../../core/use-cases/reading/list-tree.ts';
 import { type Content, type Html, html, NOTHING } from '../layout/html.ts';
 import { turnsOf } from '../layout/turns.ts';
-import { LONG_PAGE_ROOM, type Weight } from '../layout/weight.ts';
+import { LONG_PAGE_ROOM, type Weight } from '../rendering/weight.ts';
 import { placeAddress } from './addresses.ts';
 import { CONTEXTS, type DiffPage, PAGE_FILES_MAX, queryOf } from './diff-page.ts';
 import {
@@ -125,7 +125,7 @@ function fileList({ page, address }: ShownDiff, { files }: Plan): Html {
 }
 
 function countsOf({ binary, additions, deletions }: ChangedFile): Content {
-  if (binary || additions === null || deletions === null) return null;
+  if (binary || additions === null || deletions === null || additions + deletions === 0) return null;
   return html`<span class="plus">+${additions}</span> <span class="minus">−${deletions}</span>`;
 }
 

@@ -1,4 +1,4 @@
-/** Reads of large files for pages: one at a time for an account, so that a person who opens many holds up nobody else. */
+/** Reads of large files for pages: one at a time for an account, so that who opens many holds up nobody else. */
 import type { PageRequest } from './page-request.ts';
 
 /** Waits for the account's turn. Rejects when the reader leaves. */

@@ -68,7 +68,7 @@ export interface RowOfLines {
   readonly after: Html;
 }
 
-/** Rows of lines, each with more beside them, which holds so many bytes, made while they are sent. */
+/** Rows of lines, each with more beside them, which holds that much memory, made while they are sent. */
 export function laterLineRows(
   { text, runs }: { readonly text: string; readonly runs: Runs | null },
   besideBytes: number,

@@ -1,13 +1,13 @@
 /**
  * A file of comma- or tab-separated values as a table: all rows, or a window of them.
  *
- * Invariants: every row is on a page, and its number is that of its line, with the id of a line. A page stays within its
- * weight.
+ * Invariants: every row is on a page, and its number is that of its line, with the id of a line. A page stays within
+ * its weight.
  */
 import { type Content, html } from '../layout/html.ts';
 import { turnsOf } from '../layout/turns.ts';
-import { addWeights, fitsInto, LONG_PAGE_ROOM, type Weight } from '../layout/weight.ts';
 import { type CsvRow, csvRows, weighRow } from '../rendering/csv-rows.ts';
+import { addWeights, fitsInto, LONG_PAGE_ROOM, type Weight } from '../rendering/weight.ts';
 import { lineAsked, windowPager } from './code-view.ts';
 import type { PageRequest } from './page-request.ts';
 import { laterRows } from './rendered.ts';

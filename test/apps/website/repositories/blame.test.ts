@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
-import { LONG_PAGE_BYTES_MAX, LONG_PAGE_ELEMENTS_MAX } from '../../../../apps/website/layout/weight.ts';
+import { LONG_PAGE_BYTES_MAX, LONG_PAGE_ELEMENTS_MAX } from '../../../../apps/website/rendering/weight.ts';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
 import { signIn } from '../../../support/site-browser.ts';

@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type Html, html } from '../../../../apps/website/layout/html.ts';
-import { LONG_PAGE_BYTES_MAX, LONG_PAGE_ELEMENTS_MAX, LONG_PAGE_ROOM } from '../../../../apps/website/layout/weight.ts';
 import { colourRuns } from '../../../../apps/website/rendering/code.ts';
 import { weighLine, weighRuns, weighText } from '../../../../apps/website/rendering/line-markup.ts';
+import {
+  LONG_PAGE_BYTES_MAX,
+  LONG_PAGE_ELEMENTS_MAX,
+  LONG_PAGE_ROOM,
+} from '../../../../apps/website/rendering/weight.ts';
 import {
   linesWithin,
   textOfWindow,

@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import type { Html } from '../../../../apps/website/layout/html.ts';
-import { LONG_PAGE_BYTES_MAX, LONG_PAGE_ELEMENTS_MAX, LONG_PAGE_ROOM } from '../../../../apps/website/layout/weight.ts';
 import { changedRuns } from '../../../../apps/website/rendering/changed-words.ts';
+import {
+  LONG_PAGE_BYTES_MAX,
+  LONG_PAGE_ELEMENTS_MAX,
+  LONG_PAGE_ROOM,
+} from '../../../../apps/website/rendering/weight.ts';
 import {
   CONTEXTS,
   diffAsked,

@@ -1,7 +1,8 @@
 /** The pages of a repository whose every name and text is as long as it may be: they stay below their weight. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { LONG_PAGE_BYTES_MAX, PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { LONG_PAGE_BYTES_MAX } from '../../../../apps/website/rendering/weight.ts';
 import { REF_COMPONENT_BYTES_MAX } from '../../../../core/git/ref-name.ts';
 import {
   LINKED_NAME_BYTES_MAX,

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { LONG_PAGE_BYTES_MAX, PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { LONG_PAGE_BYTES_MAX } from '../../../../apps/website/rendering/weight.ts';
 import { alikeCommits } from '../../../support/alike-commits.ts';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';

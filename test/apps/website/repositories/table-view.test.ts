@@ -54,7 +54,7 @@ describe('A window of rows', () => {
     assert.deepEqual(await shown(1, 16, 'name\n'), [1, 0, []]);
   });
 
-  test('is none where a page cannot hold one row, and where the text is no table', async () => {
+  test('is missing where a page cannot hold one row, and where the text is no table', async () => {
     assert.equal(await shown(1, 7), null);
     assert.equal(await shown(1, 3), null);
     assert.equal(await shown(1, 16, 'a,"b'), null);
