@@ -1,5 +1,5 @@
 /**
- * Reading files and diffs in a real browser: the line that a link names, with scripts and without; and what scripts add.
+ * Reading files and diffs in a real browser: the line that a link names, with scripts and without, and what they add.
  */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
@@ -8,6 +8,7 @@ import { assertAccessible, startBrowser, type TestBrowser } from '../support/bro
 import { suiteEnding } from '../support/cleanup.ts';
 import { signIn, WAYS } from '../support/journey.ts';
 import { needs } from '../support/optional-suites.ts';
+import { eventually } from '../support/processes.ts';
 import {
   type Account,
   commitFile,
@@ -23,6 +24,20 @@ import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 const PASSWORD = 'correct horse battery';
 /** A file of about 1 MiB. */
 const LINES = 25_000;
+
+/** A second of silence, of 8,000 samples of one byte. */
+function silence(): Buffer {
+  const [head, samples] = [Buffer.alloc(44), Buffer.alloc(8_000, 128)];
+  head.write('RIFF', 0);
+  head.writeUInt32LE(36 + samples.length, 4);
+  head.write('WAVEfmt ', 8);
+  for (const [at, number] of [16, 1 + (1 << 16), 8_000, 8_000, 1 + (8 << 16)].entries()) {
+    head.writeUInt32LE(number, 16 + 4 * at);
+  }
+  head.write('data', 36);
+  head.writeUInt32LE(samples.length, 40);
+  return Buffer.concat([head, samples]);
+}
 
 describe('A reader in a browser', needs('chromium'), () => {
   const ending = suiteEnding();
@@ -47,6 +62,11 @@ describe('A reader in a browser', needs('chromium'), () => {
     await commitFile(work, 'code.js', 'const a = 1;\n\n\n\n\n\n\n\nconst b = 2;\n');
     await commitFile(work, 'code.js', 'const a = 1;\n\n\n\n\n\n\n\nconst b = 3;\n');
     tip = (await git(work, ['rev-parse', 'HEAD'])).trim();
+    const sound = (await git(work, ['hash-object', '-w', '--stdin'], silence())).trim();
+    await git(work, ['update-index', '--add', '--cacheinfo', `100644,${sound},silence.wav`]);
+    await git(work, ['commit', '--quiet', '-m', 'Add a sound']);
+    await git(work, ['push', '--quiet', url, 'HEAD:refs/heads/sounds']);
+    await git(work, ['reset', '--quiet', '--soft', tip]);
     await git(work, ['push', '--quiet', url, 'main']);
   });
 
@@ -87,6 +107,18 @@ describe('A reader in a browser', needs('chromium'), () => {
       await page.getByText('const b = 2').waitFor();
     });
   }
+
+  test('plays a sound in the sandbox of its bytes', async (context) => {
+    const { page } = await browser.visit(context, strata.url, { scripts: true });
+    await signIn(page, ada.username, home, PASSWORD);
+    await page.goto(`${home}/blob/sounds/silence.wav`);
+    await page.getByRole('link', { name: 'Play it' }).click();
+    await page.waitForURL('**/raw/sounds/silence.wav');
+    const player = page.locator('video');
+    await eventually('the player has the sound', () =>
+      player.evaluate((video) => 'duration' in video && video.duration === 1),
+    );
+  });
 
   test('marks ranges by a click and a click with the shift key, and keeps them with the key y', async (context) => {
     const { page } = await browser.visit(context, strata.url, { scripts: true });

@@ -1,10 +1,10 @@
 /**
  * The bytes of a file.
  *
- * Invariants: nothing in a file runs on this site's origin. Text is plain text; bitmap images, audio and video by a fixed
- * list have the type of their name; everything else is an attachment, SVG images too, which pages may show nevertheless.
- * No type is guessed from content, and a sandbox policy stands on top. Every byte sent counts against the account's
- * transfer quota.
+ * Invariants: nothing in a file runs on this site's origin. Text is plain text; bitmap images, audio and video by a
+ * fixed list have the type of their name; everything else is an attachment, SVG images too, which pages may show
+ * nevertheless. No type is guessed from content, and a sandbox policy stands on top. Every byte sent counts against
+ * the account's transfer quota.
  */
 import type { Readable } from 'node:stream';
 import { decodeUtf8Lossy, isUtf8Text } from '../../../core/git/utf8.ts';
@@ -71,7 +71,7 @@ export async function showRaw(asked: PageRequest, { ref, names }: RefPath): Prom
   // The blob of a tag has no name, and gets that of the tag.
   const [own] = names.slice(-1);
   const name = own === undefined ? ref.slice(ref.lastIndexOf('/') + 1) : decodeUtf8Lossy(own);
-  return answerOf(asked, file, { ...(await typeOf(file, name)), ...POLICY });
+  return answerOf(asked, file, { ...POLICY, ...(await typeOf(file, name)) });
 }
 
 /** Answers all of the file, a part of it, or that the browser has it. */
@@ -95,16 +95,17 @@ function answerOf(asked: PageRequest, file: RawFile, common: Readonly<Record<str
   return showContent(bodyOf(asked, file, { start, end }), { ...headers, ...ofPart }, 206);
 }
 
-const POLICY = {
-  ...INERT,
-  // Styles of the file's own, as SVG images have them, and the file itself in the player that a browser makes.
-  'content-security-policy': "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox",
-};
+/** Styles of the file's own, as SVG images have them. */
+const LOADED = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'";
+const POLICY = { ...INERT, 'content-security-policy': `${LOADED}; sandbox` };
+/** The player that a browser makes loads the file itself, which it may only as this origin. No script runs in it. */
+const PLAYER_POLICY = `${LOADED}; media-src 'self'; sandbox allow-same-origin`;
 
 async function typeOf({ content }: RawFile, name: string): Promise<Readonly<Record<string, string>>> {
   const type = typeByName(name);
+  if (type === DRAWING) return { 'content-type': type, 'content-disposition': attachment(name) };
   if (type !== null) {
-    return { 'content-type': type, ...(type === DRAWING ? { 'content-disposition': attachment(name) } : {}) };
+    return { 'content-type': type, ...(type.startsWith('image/') ? {} : { 'content-security-policy': PLAYER_POLICY }) };
   }
   // A large file is not read twice to learn whether it is text.
   const isText = content.kind === 'held' && (await isUtf8Text([content.bytes]));

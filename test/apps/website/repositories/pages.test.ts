@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
-import { LONG_PAGE_BYTES_MAX, LONG_PAGE_ROOM, PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { LONG_PAGE_BYTES_MAX, LONG_PAGE_ROOM } from '../../../../apps/website/rendering/weight.ts';
 import { PAGE_ENTRIES_MAX } from '../../../../apps/website/repositories/tree.ts';
 import { PAGE_COMMITS_MAX } from '../../../../core/kernel/limits.ts';
 import { suiteEnding } from '../../../support/cleanup.ts';
@@ -286,7 +287,9 @@ describe('The pages of repositories', () => {
       (await page('/ada/engine/blob/main/odd/film.mp4')).html,
       /<a href="\/ada\/engine\/raw\/main\/odd\/film.mp4">Play it/,
     );
-    assert.equal((await page('/ada/engine/raw/main/odd/film.mp4')).headers['content-type'], 'video/mp4');
+    const film = (await page('/ada/engine/raw/main/odd/film.mp4')).headers;
+    assert.deepEqual([film['content-type'], film['x-content-type-options']], ['video/mp4', 'nosniff']);
+    assert.match(film['content-security-policy'] ?? '', /^default-src 'none';.*; sandbox allow-same-origin$/);
     for (const [link, target] of [
       ['to-file', '<a href="/ada/engine/blob/main/long.txt">'],
       ['to-folder', '<a href="/ada/engine/blob/main/manual">'],
