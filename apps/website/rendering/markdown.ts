@@ -1,6 +1,6 @@
 /**
- * Renders Markdown as GitHub does: tables, strikethrough, autolinks, task lists, alerts, footnotes, anchors of headings,
- * and the harmless part of HTML that READMEs use for their layout.
+ * Renders Markdown as GitHub does: tables, strikethrough, autolinks, task lists, alerts, footnotes, anchors of
+ * headings, and the harmless part of HTML that READMEs use for their layout.
  *
  * Invariants: nothing in a text runs, and a page that shows it loads nothing from another origin. HTML that is not
  * entirely harmless comes out as text. All output passes an allow-list last, which also closes what was left open, so a
@@ -15,11 +15,11 @@ import type { MarkdownPlace } from './rendering-job.ts';
 
 /** Before the id of a heading that would be the id of a part of the page. */
 const ANCHOR_PREFIX = 'md-';
-/** The ids of the parts of pages that show Markdown. */
+/** The ids of the parts of a repository's pages. */
 const PAGE_IDS: ReadonlySet<string> = new Set(
   [
-    'clone content errors files from icon-file icon-folder kept message moment-at new_branch path previewed q ref text theirs',
-    'to written',
+    'clone content count errors files found from icon-file icon-folder kept message moment-at name-typed new_branch',
+    'path picked previewed q ref text theirs to written',
   ].flatMap((names) => names.split(' ')),
 );
 /** The other ids of such pages: of forms and their tabs, of files of a diff, and what begins with the prefix itself. */
@@ -115,15 +115,18 @@ const ALERTS = ['note', 'tip', 'important', 'warning', 'caution'];
 /** A quotation whose first line is `[!NOTE]`, and so on. */
 function withAlerts(tokens: readonly Token[]): Token[] {
   const shown: Token[] = [];
+  let isAlert = false;
   for (const [index, token] of tokens.entries()) {
-    const kind = token.type === 'blockquote_open' && token.level === 0 ? alertOf(tokens, index) : null;
-    if (kind !== null) {
-      const close = tokens.findIndex(({ type, level }, at) => at > index && type === 'blockquote_close' && level === 0);
-      for (const end of [token, tokens[close]]) if (end !== undefined) end.tag = 'div';
-      token.attrSet('class', `alert ${kind}`);
-    }
     shown.push(token);
-    if (kind !== null) shown.push(...titleOf(kind));
+    if (token.level !== 0) continue;
+    if (token.type === 'blockquote_open') {
+      const kind = alertOf(tokens, index);
+      isAlert = kind !== null;
+      if (kind === null) continue;
+      token.tag = 'div';
+      token.attrSet('class', `alert ${kind}`);
+      shown.push(...titleOf(kind));
+    } else if (token.type === 'blockquote_close' && isAlert) token.tag = 'div';
   }
   return shown;
 }

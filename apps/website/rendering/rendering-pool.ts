@@ -6,10 +6,14 @@
  * fails is no error, since every page shows its text without it.
  */
 import { type ResourceLimits, Worker } from 'node:worker_threads';
+import { KIB } from '../../../core/kernel/byte-units.ts';
 import { createFairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { Rendered, RenderingJob, ThreadMessage } from './rendering-job.ts';
 
-/** The time to render one text; then its thread is ended and the page shows the text plain. */
+/**
+ * The time to render one text; then its thread is ended and the page shows the text plain. Markdown has it again for
+ * each further quarter of a MiB.
+ */
 export const RENDERING_SPAN_MS = 1_500;
 /** The time that a text waits for its turn to be rendered. */
 export const RENDERING_WAIT_MS = 1_500;
@@ -48,6 +52,7 @@ export interface RenderingPoolOptions {
 
 /** The libraries take about a third of a second to load; on a machine under load much longer. */
 const START_SPAN_MS = 10_000;
+const MARKDOWN_LENGTH_OF_SPAN = 256 * KIB;
 const THREAD_LIMITS: ResourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 2 };
 
 export function createRenderingPool(options: RenderingPoolOptions = {}): RenderingPool {
@@ -87,7 +92,7 @@ export function createRenderingPool(options: RenderingPoolOptions = {}): Renderi
       if (release === null) return { failed: 'busy' };
       try {
         const thread = threadOf();
-        const outcome = await thread.run(job, spanMs);
+        const outcome = await thread.run(job, spanMs * spansOf(job));
         // A thread that has answered is sound, even if the library threw. Any other may be stuck.
         if (thread.isSound() && !isClosed) idle.push(thread);
         else {
@@ -104,6 +109,10 @@ export function createRenderingPool(options: RenderingPoolOptions = {}): Renderi
       await Promise.all([...all].map((thread) => thread.end()));
     },
   };
+}
+
+function spansOf(job: RenderingJob): number {
+  return job.kind === 'markdown' ? Math.max(1, Math.ceil(job.text.length / MARKDOWN_LENGTH_OF_SPAN)) : 1;
 }
 
 interface Thread {

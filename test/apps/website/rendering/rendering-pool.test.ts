@@ -60,6 +60,18 @@ describe('A rendering pool', () => {
     }
   });
 
+  test('gives Markdown its time again for each further quarter of a MiB, and code once', async (context) => {
+    const pool = poolFor(context, { spanMs: 500 });
+    const place = { blobs: '', raw: '', folder: '' };
+    const markdown = (quarters: number) => {
+      const text = `slow ${'x'.repeat(quarters * 256 * 1_024 - 5)}`;
+      return pool.run('ada', { kind: 'markdown', text, place });
+    };
+    assert.ok('rendered' in (await markdown(4)));
+    assert.deepEqual(await markdown(1), { failed: 'took-too-long' });
+    assert.deepEqual(await pool.run('ada', code(`slow${'x'.repeat(1_024 * 1_024)}`)), { failed: 'took-too-long' });
+  });
+
   test('renders the texts of others while one person sends texts that never end', async (context) => {
     const pool = poolFor(context, { spanMs: 1_000 });
     const hostile = Array.from({ length: 5 }, () => pool.run('mallory', code('endless')));
