@@ -81,7 +81,7 @@ describe('Searching in a browser', needs('chromium'), () => {
       await page.getByLabel('Repository').getByRole('link', { name: 'Search' }).click();
       await page.getByLabel('Text in the files').fill('teeth =');
       await page.getByRole('button', { name: 'Search', exact: true }).click();
-      await page.getByText('1 match in').waitFor();
+      await page.getByText('1 match at').waitFor();
       await check(page);
       await page.locator('.found .lines a').first().click();
       await page.waitForURL('**/blob/main/src/gear.c#L1');

@@ -142,10 +142,10 @@ function resultsOf(
     if (ofFile === undefined) files.set(key, [item]);
     else ofFile.push(item);
   }
-  return html`<p class="soft" role="status">${counted(total, 'match', 'matches')} in ${counted(
-    filesSearched,
-    'file',
-  )} of ${refLink(asked, ref)}${isComplete && total === 0 && '. The case of letters counts.'}</p>${
+  const searchedFiles = counted(filesSearched, 'file was searched', 'files were searched');
+  return html`<p class="soft" role="status">${counted(total, 'match', 'matches')} at ${refLink(asked, ref)}. ${searchedFiles}${
+    isComplete && total === 0 && '; the case of letters counts'
+  }.</p>${
     !isComplete &&
     html`<p class="note">Not all files were searched: a search ends after 1,000 matches or 5 seconds of work, and leaves out very large texts. A longer text, or a folder, narrows it.</p>`
   }${[...files.values()].map((ofFile) => fileOf(asked, ref, ofFile, pattern))}${pager(

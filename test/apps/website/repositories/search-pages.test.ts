@@ -49,7 +49,7 @@ describe('The pages that search a repository', () => {
     work = await newWorkTree(ending);
     const url = await createRepository(strata, ada, 'engine');
     await commitFile(work, 'src/main.c', 'int main(void) {\n  return 0;\n}\n');
-    first = await commitFile(work, 'docs/main.md', '# Main\n\nThe main text\n');
+    first = await commitFile(work, 'manual/main.md', '# Main\n\nThe main text\n');
     await git(work, ['push', '--quiet', url, 'HEAD:refs/heads/main']);
     then = new Date().toISOString();
     await commitFile(work, HOSTILE, `a ${HOSTILE} line\n`);
@@ -82,7 +82,7 @@ describe('The pages that search a repository', () => {
 
   test('find files by a part of their path, the best first', async () => {
     const found = await page('/ada/engine/files?ref=main&q=MAIN');
-    assert.deepEqual(filesOf(found), ['src/main.c', 'docs/main.md']);
+    assert.deepEqual(filesOf(found), ['src/main.c', 'manual/main.md']);
     assert.ok(links(found).includes('/ada/engine/blob/main/src/main.c'));
     assert.match(textOf(found), /2 files with “MAIN” in main/);
     assert.match(found.html, /<mark>main<\/mark>\.c/);
@@ -97,10 +97,10 @@ describe('The pages that search a repository', () => {
 
   test('find lines, each with those around it and a link to it', async () => {
     const found = await page('/ada/engine/search?ref=v1&q=main');
-    assert.match(textOf(found), /2 matches in \d+ files of v1/);
+    assert.match(textOf(found), /2 matches at v1 \. \d+ files were searched/);
     assert.match(found.html, /<title>“main” in v1 · ada\/engine · Strata<\/title>/);
     assert.ok(links(found).includes('/ada/engine/blob/v1/src/main.c#L1'));
-    assert.ok(links(found).includes('/ada/engine/blob/v1/docs/main.md?view=source#L3'));
+    assert.ok(links(found).includes('/ada/engine/blob/v1/manual/main.md?view=source#L3'));
     assert.match(found.html, /int <mark>main<\/mark>\(void\) \{/);
     assert.match(found.html, / {2}return 0;/);
     const needle = await page('/ada/engine/search?q=needle&path=long.txt');
@@ -110,8 +110,11 @@ describe('The pages that search a repository', () => {
     assert.ok(links(table).includes('/ada/engine/blob/main/values.csv?view=source#L2'), links(table).join());
     const odd = await page(`/ada/engine/search?q=${encodeURIComponent(HOSTILE)}`);
     assert.match(odd.html, /value="&#60;img\/src&#61;x/);
-    assert.match(textOf(odd), /1 match in/);
-    assert.match(textOf(await page('/ada/engine/search?q=none')), /0 matches in \d+ files of main/);
+    assert.match(textOf(odd), /1 match at/);
+    assert.match(
+      textOf(await page('/ada/engine/search?q=none')),
+      /0 matches at main \. \d+ files were searched; the case of letters counts/,
+    );
     await page('/ada/engine/search');
     for (const text of ['%00', '%00&regex=yes', '%0A', '%FF', '-e', '--all'])
       await page(`/ada/engine/search?q=${text}`);
@@ -137,13 +140,16 @@ describe('The pages that search a repository', () => {
     assert.match(regex.html, /name="regex" value="yes" checked/);
     const path = await page('/ada/engine/search?q=main&path=src*', 404);
     assert.match(path.html, /id="path"[^>]*value="src\*"[^>]*aria-invalid="true"/);
-    assert.match(textOf(await page('/ada/engine/search?q=m.in&regex=yes&path=src/')), /1 match in 1 file/);
+    assert.match(
+      textOf(await page('/ada/engine/search?q=m.in&regex=yes&path=src/')),
+      /1 match at main \. 1 file was searched/,
+    );
   });
 
   test('find commits by author, message and time, and keep the search on further pages', async () => {
     const found = await page('/ada/engine/commits/main?text=WRITE+src&author=');
     assert.match(textOf(found), /Write src\/main\.c/);
-    assert.doesNotMatch(textOf(found), /Write docs/);
+    assert.doesNotMatch(textOf(found), /Write manual/);
     assert.match(found.html, /<details class="box" open>/);
     assert.match(textOf(await page('/ada/engine/commits/main?author=nobody')), /No commit matches Show all commits/);
     assert.match(textOf(await page('/ada/engine/commits/main/src?text=write')), /Write src\/main\.c/);
