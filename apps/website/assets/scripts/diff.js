@@ -3,17 +3,17 @@
  * links that this takes lead to pages that show the same.
  */
 
-/** @type {Map<string, Promise<Element | null>>} */
+/** @type {Map<string, Promise<Element>>} */
 const loading = new Map();
 
 /** Loads the page that shows a file alone, and returns the file. */
 function load(/** @type {string} */ address, /** @type {string} */ id) {
   const loadFile = async () => {
     const answer = await fetch(address);
-    if (!answer.ok) return null;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const file = page.getElementById(id);
-    return file === null ? null : document.adoptNode(file);
+    if (!answer.ok || file === null) throw new Error(`${address} does not show the file`);
+    return document.adoptNode(file);
   };
   const known = loading.get(address) ?? loadFile().finally(() => loading.delete(address));
   loading.set(address, known);
@@ -25,31 +25,30 @@ function load(/** @type {string} */ address, /** @type {string} */ id) {
  *
  * @param {HTMLAnchorElement} link
  */
-async function open(link) {
+function open(link, afterwards = () => {}) {
+  show(link).then(afterwards, () => location.assign(link.href));
+}
+
+/** @param {HTMLAnchorElement} link */
+async function show(link) {
   const file = link.closest('details');
   if (file === null) return;
   const hadFocus = document.activeElement === link;
   link.setAttribute('aria-busy', 'true');
-  const loaded = await load(link.href, file.id).catch(() => null);
-  if (loaded === null) {
-    location.assign(link.href);
-    return;
-  }
+  const loaded = await load(link.href, file.id);
   file.replaceWith(loaded);
   if (hadFocus) loaded.querySelector('summary')?.focus();
 }
 
 /** Opens the folded file of the line that the address names. */
-async function find() {
+function find() {
   const [, name] = /^#(d\d+)[LR]\d+$/.exec(location.hash) ?? [];
   if (name === undefined || document.getElementById(location.hash.slice(1)) !== null) return;
   const file = document.getElementById(name);
   /** @type {HTMLAnchorElement | null | undefined} */
   const link = file?.querySelector('.empty a[data-in-place]');
-  if (link === null || link === undefined) return;
-  await open(link);
   // Sets the target of the page once more, now that it is there.
-  location.replace(location.hash);
+  if (link !== null && link !== undefined) open(link, () => location.replace(location.hash));
 }
 
 document.addEventListener('click', (event) => {
