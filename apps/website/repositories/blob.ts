@@ -41,8 +41,11 @@ export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Pro
   if (contents.type === 'dir') return redirectTo(placeAddress(repository, 'tree', ref, names));
   const above = html`<div class="row">${await refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>`;
   const { commit } = contents.place;
-  const last = await lastCommitAt(asked, commit, names);
-  const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names });
+  // The search for the commit may take as long as the colours.
+  const [last, { box, facts, actions = [] }] = await Promise.all([
+    lastCommitAt(asked, commit, names),
+    boxOf(asked, contents, { ref, names }),
+  ]);
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';
   const content = html`${above}
@@ -121,7 +124,7 @@ async function linkBox(asked: PageRequest, { target }: SymlinkContents, { ref, n
 const SLASH = 0x2f;
 
 /** Returns the names from the root down that a link in a folder leads to; null for one that leaves the repository. */
-export function targetOfLink(names: RefPath['names'], target: Uint8Array): RefPath['names'] | null {
+function targetOfLink(names: RefPath['names'], target: Uint8Array): RefPath['names'] | null {
   // A longer target was cut, and no system follows it.
   if (target[0] === SLASH || target.length >= SYMLINK_TARGET_BYTES_MAX) return null;
   const reached = names.slice(0, -1);
