@@ -29,7 +29,8 @@ export const NO_SEARCH: ObjectSearch = { files: unused, lines: unused, isBinary:
 
 /** The same objects, where every commit seems to change nothing, so none is found, and where no file holds a line. */
 export function withoutChanges<Objects extends Pick<ObjectDatabase, 'open'>>(database: Objects): Objects {
-  const history = { ...NO_HISTORY, diff: () => nothing(), blame: () => nothing(), findCommits: () => nothing() };
+  const none = { diff: nothing, changesBelow: nothing, blame: nothing, findCommits: nothing };
+  const history = { ...NO_HISTORY, ...none };
   const open: Objects['open'] = async (committed) => {
     const reader = await database.open(committed);
     const search = { ...reader.search, lines: () => nothing() };

@@ -83,7 +83,7 @@ describe('A preview', () => {
     const page = await preview('markdown', fields);
     assert.equal(page.status, 200);
     const article = articleOf(page);
-    assert.match(article, /<h3 id="md-new">New<\/h3>/);
+    assert.match(article, /<h3 id="new">New<\/h3>/);
     assert.ok(article.includes(`href="${home}/blob/main/other"`), article);
     assert.doesNotMatch(page.html, /<script>/);
     assert.equal((await send('edit', fields)).status, 303);
