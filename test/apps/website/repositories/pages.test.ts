@@ -166,6 +166,7 @@ describe('The pages of repositories', () => {
     assert.match(history.html, /Commits of its earlier name are here too: <code><bdi>manual\/guide\.md<\/bdi><\/code>/);
     const before = await page('/ada/engine/commits/main/manual/guide.md');
     assert.doesNotMatch(before.html, /earlier name/);
+    await git(work, ['push', '--quiet', gitUrl(strata, ada, 'engine'), ':renamed']);
   });
 
   test('name the commit that last touched a folder or a file above it', async () => {
@@ -382,7 +383,8 @@ describe('The pages of repositories', () => {
     assert.match(textOf(await page('/ada/engine/tree/feature%2Fone/src')), /lib/);
     assert.match(textOf(await page(`/ada/engine/tree/${tip}/src`)), /lib/);
     // The tag `main/src` is longer than the branch `main`, and holds another folder at the same address.
-    await git(work, ['tag', 'main/src', `${tip}~9`]);
+    const source = (await git(work, ['log', '-1', '--format=%H', tip, '--', 'src/lib/index.ts'])).trim();
+    await git(work, ['tag', 'main/src', `${source}^`]);
     await git(work, ['push', '--quiet', gitUrl(strata, ada, 'engine'), 'main/src']);
     assert.doesNotMatch(textOf(await page('/ada/engine/tree/main/src')), /lib/);
     const home = await page('/ada/engine');
@@ -524,7 +526,7 @@ describe('The pages of repositories', () => {
       ['commits', /<li>/g, PAGE_COMMITS_MAX],
     ] as const) {
       const even = await page(`/ada/wide/${address}/even`);
-      const list = even.html.slice(even.html.indexOf('</details>'));
+      const list = even.html.slice(even.html.lastIndexOf('</details>'));
       assert.equal(rows({ ...even, html: list }, form), most, address);
       assert.doesNotMatch(even.html, /rel="next"/, address);
       const odd = await page(`/ada/wide/${address}/odd`);
@@ -532,7 +534,7 @@ describe('The pages of repositories', () => {
       const next = await page(`/ada/wide/${address}/odd?page=1`);
       assert.equal(
         rows(
-          { ...next, html: next.html.slice(next.html.indexOf('</details>')) },
+          { ...next, html: next.html.slice(next.html.lastIndexOf('</details>')) },
           address === 'tree' ? /file-\d+<\/a>/g : form,
         ),
         1,
