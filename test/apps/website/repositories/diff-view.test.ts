@@ -184,6 +184,8 @@ describe('A page of a diff', () => {
     ] as const) {
       assert.match((await shown([fileOf([], file)])).markup, said);
     }
+    const { markup } = await shown([fileOf([], id), fileOf([], id)]);
+    assert.equal(markup.match(/\+0/g)?.length, 1, 'only the sum of all has zeros');
     const image = (await shown([fileOf([], { binary: true, path: Buffer.from('a.png'), additions: null })])).markup;
     assert.match(image, /<img src="[^"]*\/raw\/1{40}\/a.png" alt="a.png before".*<img src="[^"]*\/raw\/2{40}\/a.png"/s);
   });
