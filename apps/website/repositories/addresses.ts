@@ -75,6 +75,12 @@ export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: 
   return shownAddress(repository, `${repositoryAddress(repository)}/${kind}/${parts.join('/')}`);
 }
 
+/** The address that leads to a path at another ref, or to what is nearest to it there. */
+export function switchAddress(repository: FoundRepository, kind: PlaceKind, ref: string, names: Names): string {
+  const query = { ref, page: kind, path: pathField(names) };
+  return shownAddress(repository, `${repositoryAddress(repository)}/switch`, query);
+}
+
 type Query = Readonly<Record<string, string>>;
 
 /** The address of the page that finds a file of a ref by its path. */

@@ -6,6 +6,7 @@ import { type FindRefsContext, findRefs } from '../../../core/use-cases/reading/
 import { branchText, findDefaultBranch, idNamed, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { ScriptName } from '../assets/files.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
+import { hiddenField } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { type Problem, problemContent } from '../layout/problems.ts';
@@ -14,10 +15,12 @@ import {
   filesAddress,
   momentText,
   type PlaceKind,
+  pathField,
   placeAddress,
   repositoryAddress,
   searchAddress,
   shownAddress,
+  switchAddress,
 } from './addresses.ts';
 import { asOfBand, momentField } from './as-of.ts';
 import { momentPicker } from './moment-picker.ts';
@@ -133,7 +136,10 @@ export function goToFile({ repository }: Pick<PageRequest, 'repository'>, ref: s
 
 type PickingAsked = Pick<PageRequest, 'repository'> & { readonly context: FindRefsContext };
 
-/** A list of branches and tags that lead to the same path, and a field for the name of any other ref or commit. */
+/**
+ * A list of branches and tags that lead to the same path, or to the nearest folder of it that they have; and a field for
+ * the name of any other ref or commit.
+ */
 export async function refPicker(
   asked: PickingAsked,
   kind: PlaceKind,
@@ -145,7 +151,9 @@ export async function refPicker(
   const shown = idNamed(ref) === null ? shownName(ref) : shortId(ref);
   return html`<details class="pop"><summary class="button">${shown} ▾</summary><form class="menu" action="${repositoryAddress(
     repository,
-  )}/switch"><label for="ref">Branch, tag or commit</label><input id="ref" name="ref" autocomplete="off" autocapitalize="none" spellcheck="false"><input type="hidden" name="page" value="${kind}">${momentField(repository)}
+  )}/switch"><label for="ref">Branch, tag or commit</label><input id="ref" name="ref" autocomplete="off" autocapitalize="none" spellcheck="false">${hiddenField('page', kind)}${
+    names.length > 0 && hiddenField('path', pathField(names))
+  }${momentField(repository)}
 <div class="picked" data-refs="${repositoryAddress(repository)}/refs" aria-live="polite">${lists}</div></form></details>`;
 }
 
@@ -162,10 +170,13 @@ interface Picking {
 export async function pickedLists(asked: PickingAsked, { kind, ref, names, search = '' }: Picking): Promise<Html> {
   const { repository } = asked;
   const { branches, tags } = await refsToPick(asked, search);
-  const link = (label: string, address: string): Html =>
-    html`<li><a href="${placeAddress(repository, kind, address, names)}"${
-      address === ref && html` aria-current="true"`
-    }>${shownName(label)}</a></li>`;
+  // A path need not be at the other ref.
+  const addressOf = (to: string): string =>
+    names.length === 0
+      ? placeAddress(repository, kind === 'commits' ? kind : 'tree', to, [])
+      : switchAddress(repository, kind, to, names);
+  const link = (label: string, to: string): Html =>
+    html`<li><a href="${addressOf(to)}"${to === ref && html` aria-current="true"`}>${shownName(label)}</a></li>`;
   const branchLinks = picked(branches.map((name) => link(name, branchText(repository, name))));
   const tagLinks = picked(tags.map((name) => link(name, tagText(name))));
   if (branchLinks.length + tagLinks.length === 0)

@@ -131,6 +131,43 @@ describe('The pages of comparisons and pushes', () => {
     assert.ok(links(direct).includes(three));
   });
 
+  test('lead from a path to other branches and tags, and to the nearest folder where they lack it', async () => {
+    await git(work, ['checkout', '-q', '--detach', base]);
+    await commitFile(work, 'a/b/deep', '1\n');
+    await git(work, ['push', '--quiet', url, 'HEAD:refs/heads/deep']);
+    await git(work, ['checkout', '-q', '--detach', base]);
+    await commitFile(work, 'a/other', '1\n');
+    await git(work, ['push', '--quiet', url, 'HEAD:refs/heads/flat']);
+    await git(work, ['checkout', '-q', 'main']);
+    const home = '/ada/engine';
+    for (const [place, here, other, there, words] of [
+      ['blob', 'deep/a/b/deep', 'flat', 'tree/flat/a', /a\/b\/deep is not in flat\./],
+      ['tree', 'deep/a/b', 'flat', 'tree/flat/a', /a\/b is not in flat\./],
+      ['blame', 'deep/a/b/deep', 'main', 'tree/main', /a\/b\/deep is not in main\./],
+      ['commits', 'deep/a/b', 'flat', 'commits/flat', /a\/b is not in flat\./],
+      ['blob', 'deep/one', 'flat', 'blob/flat/one', null],
+      ['blame', 'deep/one', 'flat', 'blame/flat/one', null],
+      ['tree', 'deep/a', 'flat', 'tree/flat/a', null],
+      ['commits', 'deep/a', 'flat', 'commits/flat/a', null],
+    ] as const) {
+      const switches = links(await page(`${home}/${place}/${here}`)).filter((link) => link.includes('/switch?'));
+      assert.ok(switches.length > 3, place);
+      for (const link of switches) {
+        const led = await browser.follow(await browser.get(link));
+        assert.equal(led.status, 200, link);
+        if (!link.includes(`ref=${other}&`)) continue;
+        assert.equal((await browser.get(link)).location, `${home}/${there}`);
+        if (words !== null) assert.match(textOf(led), words);
+      }
+    }
+    // What is typed keeps the path too, and so do the names like it.
+    const typed = await browser.get(`${home}/switch?ref=fla&page=blob&path=one`);
+    assert.equal(typed.location, `${home}/refs?q=fla&page=blob&path=one`);
+    const like = links(await browser.follow(typed));
+    assert.ok(like.includes(`${home}/switch?ref=flat&page=blob&path=one`), like.join(' '));
+    await git(work, ['push', '--quiet', url, ':deep', ':flat']);
+  });
+
   test('suggest branches to compare, and names that are like one that does not exist', async () => {
     const asked = await page('/ada/engine/compare');
     assert.match(textOf(asked), /Branches that changed last .*feature\/one/);
@@ -339,7 +376,7 @@ describe('The pages of comparisons and pushes', () => {
       ['', 'No such moment'],
       [HOSTILE, 'No such moment'],
       [later, 'This moment has not come yet'],
-      ['2020-01-01T00:00:00Z', 'Not made yet'],
+      ['2020-01-01T00:00:00Z', 'Not created yet'],
       ['0190f3e2-7c1a-7b4e-9a35-2b8f5f0f7a11', 'No such event'],
     ] as const) {
       const shown = await browser.get(`/ada/engine?at=${encodeURIComponent(at)}`);
