@@ -114,26 +114,32 @@ function decideUpdate(
 }
 
 function settingsRefusal(settings: AccessTokenSettings): Refusal | null {
+  return settingsRefusals(settings)[0] ?? null;
+}
+
+/** Returns every refusal that the settings alone cause. */
+export function settingsRefusals(settings: Omit<AccessTokenSettings, 'expiresAt'>): readonly Refusal[] {
   const nameLength = codePointCount(settings.name);
-  if (nameLength < 1 || nameLength > TOKEN_NAME_LENGTH_MAX) return { code: 'token-name-length' };
-  return permissionsRefusal(settings);
+  const isNamed = nameLength >= 1 && nameLength <= TOKEN_NAME_LENGTH_MAX;
+  return [...(isNamed ? [] : [{ code: 'token-name-length' } as const]), ...permissionsRefusals(settings)];
 }
 
 /** Returns why nothing may have these permissions: neither a token nor a trust rule, which gives out tokens. */
-export function permissionsRefusal(
-  settings: Pick<AccessTokenSettings, 'grants' | 'scope' | 'repositoryIds'>,
-): Refusal | null {
-  if (settings.grants.length === 0) return { code: 'token-grants-empty' };
-  if (settings.scope === 'SELECTED_REPO' && settings.repositoryIds.length === 0) {
-    return { code: 'token-scope-needs-repositories' };
+export function permissionsRefusals({
+  grants,
+  scope,
+  repositoryIds,
+}: Pick<AccessTokenSettings, 'grants' | 'scope' | 'repositoryIds'>): readonly Refusal[] {
+  const refusals: Refusal[] = [];
+  if (grants.length === 0) refusals.push({ code: 'token-grants-empty' });
+  if (scope === 'SELECTED_REPO' && repositoryIds.length === 0) {
+    refusals.push({ code: 'token-scope-needs-repositories' });
   }
-  if (settings.scope === 'ALL_REPO' && settings.repositoryIds.length > 0) {
-    return { code: 'token-scope-takes-no-repositories' };
-  }
-  return null;
+  if (scope === 'ALL_REPO' && repositoryIds.length > 0) refusals.push({ code: 'token-scope-takes-no-repositories' });
+  return refusals;
 }
 
-function expiryRefusal(expiresAt: Timestamp | null, now: Timestamp): Refusal | null {
+export function expiryRefusal(expiresAt: Timestamp | null, now: Timestamp): Refusal | null {
   return expiresAt !== null && expiresAt <= now ? { code: 'token-expiry-not-in-future' } : null;
 }
 

@@ -91,10 +91,16 @@ async function create(asked: PageRequest, kind: Kind, fields: Fields): Promise<S
   const again = (refused: RefusedForm): SiteAnswer => newForm(asked, kind, fields, refused);
   const name = fields.text('name').trim();
   const message = fields.text('message').trim();
-  if (messageIsLong(message)) return again(wrongForm({ message: MESSAGE_TOO_LONG }));
-  if (name === '') return again(wrongForm({ name: `Name the ${kind}` }));
   const target = await commitAt(asked, fields.text('at').trim());
-  if (target === null) return again(wrongForm({ at: 'No branch, tag or commit has this name' }));
+  if (target === null || name === '' || messageIsLong(message)) {
+    return again(
+      wrongForm({
+        ...(name === '' ? { name: `Enter a name for the ${kind}` } : {}),
+        ...(target === null ? { at: 'No branch, tag or commit has this name' } : {}),
+        ...(messageIsLong(message) ? { message: MESSAGE_TOO_LONG } : {}),
+      }),
+    );
+  }
   const ref = kind === 'branch' ? branchRef(name) : tagText(name);
   const exceeded = context.callers.recordRefs(visit.person.principal, refChangesOf(ref));
   if (exceeded !== null) return showRepositoryProblem(asked, tooOftenProblem(exceeded));

@@ -7,6 +7,7 @@
  */
 import type { z } from 'zod';
 import type { AccessTokenSettings } from '../../../core/access-token/commands.ts';
+import { expiryRefusal, settingsRefusals } from '../../../core/access-token/decide.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
@@ -108,22 +109,30 @@ export function parseChoice(fields: Fields, { own, now, isChange }: ParseOptions
   const choice = choiceSent(fields);
   const repeated = SINGLE_FIELDS.find((name) => fields.all(name).length > 1);
   if (repeated !== undefined)
-    return { errors: { form: 'The form was sent in a form that no page has. Open it again.' } };
+    return { errors: { form: 'The page did not send this form. Open the page again, and send it from there.' } };
   const repositories = repositoriesChosen(choice, own);
-  if ('error' in repositories) return { errors: { repository_ids: repositories.error } };
   const keepsExpiry = isChange && choice.expiry === KEEP;
-  const expiry = keepsExpiry ? null : expiryChosen(choice, now);
-  if (expiry === undefined) return { errors: { expiry: 'Choose when the token expires' } };
+  const expiry = keepsExpiry ? { expiresAt: null } : expiryChosen(choice, now);
   const parsed = NEW_ACCESS_TOKEN.safeParse({
     name: choice.name,
     scope: choice.scope,
     grants: grantsChosen(choice),
-    repository_ids: repositories.ids,
-    expires_at: expiry,
+    repository_ids: 'error' in repositories ? [] : repositories.ids,
   });
-  if (!parsed.success) return { errors: errorsOfSchema(parsed.error) };
-  const { name, scope, grants, repository_ids: repositoryIds, expires_at: expiresAt } = parsed.data;
-  return { settings: { name, scope, grants, repositoryIds, expiresAt }, keepsExpiry };
+  const others = {
+    ...('error' in repositories ? { repository_ids: repositories.error } : {}),
+    ...('error' in expiry ? { expiry: expiry.error } : {}),
+  };
+  if (!parsed.success) return { errors: { ...errorsOfSchema(parsed.error), ...others } };
+  const { name, scope, grants, repository_ids: repositoryIds } = parsed.data;
+  const settings = { name, scope, grants, repositoryIds };
+  const errors = { ...errorsOfAll(settingsRefusals(settings)), ...others };
+  if (Object.keys(errors).length > 0 || 'error' in expiry) return { errors };
+  return { settings: { ...settings, expiresAt: expiry.expiresAt }, keepsExpiry };
+}
+
+function errorsOfAll(refusals: readonly Refusal[]): FieldErrors {
+  return Object.assign({}, ...refusals.map(errorsOfRefusal));
 }
 
 export function grantsChosen({ permissions, grants }: Pick<TokenChoice, 'permissions' | 'grants'>): readonly string[] {
@@ -156,13 +165,26 @@ export function repositoriesChosen(
   return { ids };
 }
 
-/** Returns undefined if no expiry was chosen. */
-function expiryChosen({ expiry, expiryTime }: TokenChoice, now: Timestamp): string | null | undefined {
-  if (expiry === NEVER) return null;
-  // A browser sends `2026-12-24T18:00`, with seconds if they are not 0.
-  if (expiry === AT_A_TIME) return `${expiryTime}${/T\d\d:\d\d$/.test(expiryTime) ? ':00' : ''}Z`;
+function expiryChosen(
+  { expiry, expiryTime }: TokenChoice,
+  now: Timestamp,
+): { readonly expiresAt: Timestamp | null } | { readonly error: string } {
+  if (expiry === NEVER) return { expiresAt: null };
+  if (expiry === AT_A_TIME) return expiryWritten(expiryTime, now);
   const preset = EXPIRIES.find(({ value }) => value === expiry);
-  return preset === undefined ? undefined : plusMs(now, preset.days * DAY_MS);
+  if (preset === undefined) return { error: 'Choose when the token expires' };
+  return { expiresAt: plusMs(now, preset.days * DAY_MS) };
+}
+
+function expiryWritten(
+  text: string,
+  now: Timestamp,
+): { readonly expiresAt: Timestamp | null } | { readonly error: string } {
+  // A browser sends `2026-12-24T18:00`, with seconds if they are not 0.
+  const parsed = NEW_ACCESS_TOKEN.shape.expires_at.safeParse(`${text}${/T\d\d:\d\d$/.test(text) ? ':00' : ''}Z`);
+  if (!parsed.success) return { error: 'Choose a time such as 2026-12-24 18:00' };
+  const refusal = expiryRefusal(parsed.data, now);
+  return refusal === null ? { expiresAt: parsed.data } : { error: refusalText(refusal) };
 }
 
 const FIELD_OF: Readonly<Record<string, string>> = { grants: 'permissions', expires_at: 'expiry' };
@@ -171,7 +193,6 @@ const SCHEMA_ERRORS: Readonly<Record<string, string>> = {
   scope: 'Choose which repositories the token reaches',
   permissions: 'Choose what the token may do',
   repository_ids: 'Choose repositories from the list',
-  expiry: 'Choose a time such as 2026-12-24 18:00',
 };
 
 function errorsOfSchema({ issues }: z.ZodError): FieldErrors {

@@ -10,7 +10,7 @@ import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { choiceSent, errorsOf, NEW_RULE, parseRule, type RuleChoice, ruleFields } from './rule-form.ts';
+import { choiceSent, NEW_RULE, parseRule, type RuleChoice, ruleFields, saveRule } from './rule-form.ts';
 import { pathOf, ruleOrigin, TRUST } from './rule-visit.ts';
 
 const CREATE = `${TRUST}/create`;
@@ -22,11 +22,11 @@ export function createRoutes({ context, page: addPage, form }: Site): void {
   });
   form(CREATE, async (visit, fields) => {
     const own = await listOwnRepositories(context, visit.person.account);
-    const refused = (errors: FieldErrors): SiteAnswer => showForm(visit, { choice: choiceSent(fields), own, errors });
-    const parsed = parseRule(fields, own);
-    if ('errors' in parsed) return refused(parsed.errors);
-    const created = await createTrustRule(context, await ruleOrigin(visit), parsed.wanted);
-    if ('refused' in created) return refused(errorsOf(created.refused));
+    const origin = await ruleOrigin(visit);
+    const created = await saveRule(context, parseRule(fields, own), (wanted) =>
+      createTrustRule(context, origin, wanted),
+    );
+    if ('errors' in created) return showForm(visit, { choice: choiceSent(fields), own, errors: created.errors });
     return redirectTo(pathOf(created.rule.id), 'The trust rule is created.');
   });
 }

@@ -12,7 +12,7 @@ import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { markInvisible } from '../rendering/invisible.ts';
-import { choiceOf, choiceSent, errorsOf, parseRule, type RuleChoice, ruleFields } from './rule-form.ts';
+import { choiceOf, choiceSent, parseRule, type RuleChoice, ruleFields, saveRule } from './rule-form.ts';
 import { pathOf, ruleOf, ruleOrigin, TRUST } from './rule-visit.ts';
 
 const EDIT = `${TRUST}/:id/edit`;
@@ -29,13 +29,13 @@ export function editRoutes({ context, page: addPage, form }: Site): void {
     if (found === null) return notFound(visit);
     const { id } = found.rule;
     const own = await listOwnRepositories(context, visit.person.account);
-    const refused = (errors: FieldErrors): SiteAnswer =>
-      showForm(visit, found, { choice: choiceSent(fields), own, errors });
-    const parsed = parseRule(fields, own);
-    if ('errors' in parsed) return refused(parsed.errors);
-    const changed = await changeTrustRule(context, await ruleOrigin(visit), id, parsed.wanted);
-    if (!('refused' in changed)) return redirectTo(pathOf(id), 'The trust rule is changed.');
-    return changed.refused.code === 'trust-rule-not-found' ? notFound(visit) : refused(errorsOf(changed.refused));
+    const origin = await ruleOrigin(visit);
+    const changed = await saveRule(context, { ...parseRule(fields, own), kept: found.rule.issuer }, (wanted) =>
+      changeTrustRule(context, origin, id, wanted),
+    );
+    if (!('errors' in changed)) return redirectTo(pathOf(id), 'The trust rule is changed.');
+    if (changed.refused?.code === 'trust-rule-not-found') return notFound(visit);
+    return showForm(visit, found, { choice: choiceSent(fields), own, errors: changed.errors });
   });
 }
 

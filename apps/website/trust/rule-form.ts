@@ -11,7 +11,11 @@ import {
 } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { OwnRepository } from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
-import type { FoundTrustRule, NewTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
+import {
+  type FoundTrustRule,
+  type NewTrustRule,
+  refusalsOfTrustRule,
+} from '../../../core/use-cases/tokens/trust-rules.ts';
 import { NEW_TRUST_RULE } from '../../api/schemas/trust-rules.ts';
 import { refusalText, refusedField } from '../../front-door/texts/refusals.ts';
 import { type FieldErrors, type Fields, textArea, textField } from '../layout/forms.ts';
@@ -79,28 +83,53 @@ export function choiceSent(fields: Fields): RuleChoice {
 
 const SINGLE_FIELDS = ['name', 'issuer', 'subject', 'claims', 'permissions', 'scope', 'repository_names'] as const;
 
-export function parseRule(
-  fields: Fields,
-  own: readonly OwnRepository[],
-): { readonly wanted: NewTrustRule } | { readonly errors: FieldErrors } {
+export function parseRule(fields: Fields, own: readonly OwnRepository[]): ParsedRule {
   if (SINGLE_FIELDS.some((name) => fields.all(name).length > 1)) {
-    return { errors: { form: 'The form was sent in a form that no page has. Open it again.' } };
+    return {
+      wanted: null,
+      errors: { form: 'The page did not send this form. Open the page again, and send it from there.' },
+    };
   }
   const choice = choiceSent(fields);
   const claims = claimsIn(choice.claims);
-  if ('error' in claims) return { errors: { claims: claims.error } };
   const repositories = repositoriesChosen(choice, own);
-  if ('error' in repositories) return { errors: { repository_ids: repositories.error } };
   const { name, issuer, subject, scope } = choice;
-  const grants = grantsChosen(choice);
-  const sent = { name, issuer, subject, claims: claims.claims, scope, grants, repository_ids: repositories.ids };
-  const parsed = NEW_TRUST_RULE.safeParse(sent);
+  const parsed = NEW_TRUST_RULE.safeParse({
+    ...{ name, issuer, subject, scope, grants: grantsChosen(choice) },
+    claims: 'error' in claims ? {} : claims.claims,
+    repository_ids: 'error' in repositories ? [] : repositories.ids,
+  });
+  const others = {
+    ...('error' in claims ? { claims: claims.error } : {}),
+    ...('error' in repositories ? { repository_ids: repositories.error } : {}),
+  };
   if (!parsed.success) {
     const wrong = parsed.error.issues.map(({ path, message }) => [fieldOf(String(path[0])), message] as const);
-    return { errors: Object.fromEntries(wrong) };
+    return { wanted: null, errors: { ...Object.fromEntries(wrong), ...others } };
   }
   const { repository_ids: repositoryIds, ...wanted } = parsed.data;
-  return { wanted: { ...wanted, repositoryIds } };
+  return { wanted: { ...wanted, repositoryIds }, errors: others };
+}
+
+/** What a form says, as far as it can be read, and what cannot. */
+interface ParsedRule {
+  readonly wanted: NewTrustRule | null;
+  readonly errors: FieldErrors;
+}
+
+/** Saves what a form says; returns all of its faults together where it is refused. `kept` is the issuer until now. */
+export async function saveRule<Saved extends object>(
+  context: Parameters<typeof refusalsOfTrustRule>[0],
+  { wanted, errors, kept = null }: ParsedRule & { readonly kept?: string | null },
+  save: (wanted: NewTrustRule) => Promise<Saved | { readonly refused: Refusal }>,
+): Promise<Saved | { readonly refused: Refusal | null; readonly errors: FieldErrors }> {
+  const isFine = wanted !== null && Object.keys(errors).length === 0;
+  const saved = isFine ? await save(wanted) : { refused: null };
+  if (!('refused' in saved)) return saved;
+  const refusals = wanted === null ? [] : await refusalsOfTrustRule(context, wanted, kept);
+  const { refused } = saved;
+  const all = [...refusals, ...(refused === null ? [] : [refused])].map(errorsOf);
+  return { refused, errors: Object.assign({}, ...all, errors) };
 }
 
 /** A later line of the same claim would silently replace the first, so it is refused. */
@@ -121,7 +150,7 @@ function fieldOf(apiField: string): string {
 }
 
 /** Returns a refusal of the use case by its field. */
-export function errorsOf(refusal: Refusal): FieldErrors {
+function errorsOf(refusal: Refusal): FieldErrors {
   const { code } = refusal;
   if (code === 'token-grants-empty') return { permissions: 'Choose at least one permission' };
   return { [fieldOf(refusedField(refusal) ?? 'form')]: `${refusalText(refusal)}.` };

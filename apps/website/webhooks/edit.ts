@@ -1,11 +1,11 @@
 /** Changing a webhook's URL, events and state. */
-import { changeWebhook, type FoundWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
+import { changeWebhook, type FoundWebhook, refusalsOfWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
-import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm, withAll, wrongForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { shortUrl } from './list.ts';
@@ -31,7 +31,11 @@ export function editRoutes(site: Site): void {
     const changed = await changeWebhook(context, await webhookOrigin(visit), id, wanted, context.newWebhookSecret());
     if ('refused' in changed) {
       if (changed.refused.code === 'webhook-not-found') return notFound(visit);
-      return showForm(visit, found, entered, refusedForm(changed.refused, FIELD_OF));
+      const refusals = await refusalsOfWebhook(context, {
+        ...wanted,
+        url: wanted.url === found.url ? null : wanted.url,
+      });
+      return showForm(visit, found, entered, withAll(refusedForm(changed.refused, FIELD_OF), refusals, FIELD_OF));
     }
     if (changed.secret === null) return redirectTo(pathOf(id), 'The webhook is changed.');
     const text = html`Deliveries now go to <b>${shortUrl(changed.url)}</b>. The new receiver has a secret of its own, and never sees a signature of the old one.`;
@@ -45,7 +49,7 @@ function showForm(
   entered: EnteredWebhook,
   { errors, status, headers }: RefusedForm,
 ): SiteAnswer {
-  const content = html`<h1>Edit webhook</h1><p class="soft">A new URL gets a new secret.</p>${postForm(
+  const content = html`<h1>Edit webhook</h1><p class="soft">A new URL gets a new secret. The repositories stay as they were chosen.</p>${postForm(
     { action: pathOf(webhook.id, '/edit'), csrf: visit.csrf(), errors },
     html`${webhookFields(entered, errors)}<div class="row"><button class="button main">Save changes</button><a class="button quiet" href="${pathOf(webhook.id)}">Cancel</a></div>`,
   )}`;

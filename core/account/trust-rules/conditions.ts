@@ -28,12 +28,16 @@ const CONTROL_CHARACTER = /\p{Cc}/u;
 /** Control characters are in no identity and cannot be seen on a page; a lone surrogate has no UTF-8. */
 const PATTERN = /^[^\p{Cc}\p{Cs}]+$/u;
 
-export function conditionsRefusal({ subject, claims }: TrustConditions): Refusal | null {
-  if (!isPattern(subject)) return { code: 'trust-rule-subject-form' };
+/** Returns every refusal that the conditions cause. */
+export function conditionsRefusals({ subject, claims }: TrustConditions): readonly Refusal[] {
+  const refusals: Refusal[] = [];
+  if (!isPattern(subject)) refusals.push({ code: 'trust-rule-subject-form' });
   const entries = Object.entries(claims);
-  if (entries.length > TRUST_RULE_CLAIMS_MAX) return { code: 'trust-rule-claims-form' };
-  const areFine = entries.every(([name, pattern]) => isClaimName(name) && isPattern(pattern));
-  return areFine ? null : { code: 'trust-rule-claims-form' };
+  const areFine =
+    entries.length <= TRUST_RULE_CLAIMS_MAX &&
+    entries.every(([name, pattern]) => isClaimName(name) && isPattern(pattern));
+  if (!areFine) refusals.push({ code: 'trust-rule-claims-form' });
+  return refusals;
 }
 
 function isClaimName(name: string): boolean {

@@ -4,7 +4,7 @@
  * Invariants: a rule carries only grants and repositories that its maker may use, at its creation and at every
  * change, whatever the change is about. So nobody gets more by a rule than by the own token.
  */
-import { permissionsRefusal, repositoriesRefusal, sameItems, unique } from '../../access-token/decide.ts';
+import { permissionsRefusals, repositoriesRefusal, sameItems, unique } from '../../access-token/decide.ts';
 import { coversSelection } from '../../access-token/repository-selection.ts';
 import { accept, type Decision, refuse } from '../../kernel/decider.ts';
 import { permits } from '../../kernel/grants.ts';
@@ -87,13 +87,20 @@ function settingsRefusal(
   mustExist: readonly RepositoryId[],
   maker: RuleMaker,
 ): Refusal | null {
-  const nameLength = codePointCount(settings.name);
-  if (nameLength < 1 || nameLength > TOKEN_NAME_LENGTH_MAX) return { code: 'trust-rule-name-length' };
   return (
-    permissionsRefusal(settings) ??
+    settingsRefusals(settings)[0] ??
     makerRefusal(settings, maker) ??
     repositoriesRefusal(mustExist, (id) => account.repositories.has(id))
   );
+}
+
+/** Returns every refusal that the name and the permissions alone cause. */
+export function settingsRefusals(
+  settings: Pick<TrustRuleSettings, 'name' | 'grants' | 'scope' | 'repositoryIds'>,
+): readonly Refusal[] {
+  const nameLength = codePointCount(settings.name);
+  const isNamed = nameLength >= 1 && nameLength <= TOKEN_NAME_LENGTH_MAX;
+  return [...(isNamed ? [] : [{ code: 'trust-rule-name-length' } as const]), ...permissionsRefusals(settings)];
 }
 
 function makerRefusal(settings: TrustRuleSettings, maker: RuleMaker): Refusal | null {

@@ -8,8 +8,8 @@
 import { accounts } from '../../account/evolve.ts';
 import type { Account } from '../../account/state.ts';
 import type { RuleMaker, TrustRuleSettings } from '../../account/trust-rules/commands.ts';
-import { conditionsRefusal, type TrustConditions } from '../../account/trust-rules/conditions.ts';
-import { decideTrustRule } from '../../account/trust-rules/decide.ts';
+import { conditionsRefusals, type TrustConditions } from '../../account/trust-rules/conditions.ts';
+import { decideTrustRule, settingsRefusals } from '../../account/trust-rules/decide.ts';
 import type { TrustRule } from '../../account/trust-rules/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
@@ -94,7 +94,7 @@ export async function createTrustRule(
   if (state.status === 'open' && state.trustRules.size >= TRUST_RULES_MAX) {
     return refuse({ code: 'trust-rule-limit-reached' });
   }
-  const invalid = conditionsRefusal(conditions) ?? (await issuerRefusal(context, settings.issuer));
+  const invalid = conditionsRefusals(conditions)[0] ?? (await issuerRefusal(context, settings.issuer));
   if (invalid !== null) return refuse(invalid);
   const id = context.ids.next<TrustRuleId>();
   const stored = await unlessErased(storeConditions(context, account, conditions));
@@ -123,7 +123,7 @@ export async function changeTrustRule(
   const conditions = { subject: subject ?? before.conditions.subject, claims: claims ?? before.conditions.claims };
   const { issuer } = changes;
   const invalid =
-    conditionsRefusal(conditions) ??
+    conditionsRefusals(conditions)[0] ??
     (issuer === undefined || issuer === before.rule.issuer ? null : await issuerRefusal(context, issuer));
   if (invalid !== null) return refuse(invalid);
   const isSame = canonicalJson({ ...conditions }) === canonicalJson({ ...before.conditions });
@@ -160,6 +160,16 @@ export async function deleteTrustRule(
   if (superseded !== null) await context.vault.delete(account, superseded);
   await context.refusedExchanges.remove(account, id);
   return { deleted: id };
+}
+
+/** Returns every refusal that what was written causes, for a form that was refused. `kept` is an issuer that stays. */
+export async function refusalsOfTrustRule(
+  context: Pick<TrustRuleContext, 'outgoing'>,
+  wanted: NewTrustRule,
+  kept: string | null,
+): Promise<readonly Refusal[]> {
+  const issuer = wanted.issuer === kept ? null : await issuerRefusal(context, wanted.issuer);
+  return [...(issuer === null ? [] : [issuer]), ...conditionsRefusals(wanted), ...settingsRefusals(wanted)];
 }
 
 /** An issuer is compared with a token's `iss` as text, and its documents are found by its path. */

@@ -124,6 +124,18 @@ export async function createWebhook(
   return { webhook: webhookOf(created.entity.state, id), url, secret };
 }
 
+/** Returns every refusal that what was written causes, for a form that was refused. Without a URL none is judged. */
+export async function refusalsOfWebhook(
+  { outgoing }: Pick<WebhookContext, 'outgoing'>,
+  { url, events }: { readonly url: string | null; readonly events: readonly WebhookEventKind[] },
+): Promise<readonly Refusal[]> {
+  const fault = url === null ? null : await outgoing.check(url);
+  return [
+    ...(fault === null ? [] : [{ code: 'webhook-url-refused', fault } as const]),
+    ...(events.length > 0 ? [] : [{ code: 'webhook-events-empty' } as const]),
+  ];
+}
+
 /**
  * Changes the members that are present. A different URL makes `secret` the webhook's secret and removes the old one.
  */

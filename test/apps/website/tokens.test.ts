@@ -131,6 +131,12 @@ describe('The pages of access tokens', () => {
       );
       if (!('name' in fields)) assert.match(refused.html, /value="a &#60;b&#62; name"/);
     }
+    const choices = { permissions: 'chosen', scope: 'SELECTED_REPO', expiry: 'time', expiry_time: '' };
+    const all = await make({ name: '', ...choices });
+    assert.deepEqual(
+      [...all.html.matchAll(/<p><a href="#(\w+)">/g)].map(([, field]) => field),
+      ['name', 'permissions', 'repository_ids', 'expiry'],
+    );
     assert.deepEqual(await tokens(), []);
     const taken = await make({ name: 'n'.repeat(TOKEN_NAME_LENGTH_MAX) });
     assert.equal(taken.status, 200);

@@ -90,7 +90,7 @@ describe('The pages of trust rules', () => {
       [{ grants: [] }, 'permissions', /at least one permission/],
       [{ grants: ['ALL'] }, 'permissions', /./],
       [{ scope: 'SELECTED_REPO' }, 'repository_ids', /at least one repository/],
-      [{ name: ['a', 'b'] }, 'form', /no page has/],
+      [{ name: ['a', 'b'] }, 'form', /page did not send/],
     ] as const) {
       const { status, html } = await create(fields);
       assert.equal(status, 422, JSON.stringify(fields));
@@ -104,6 +104,19 @@ describe('The pages of trust rules', () => {
     for (const page of ['/oidc-trust', path, `${path}/edit`, `${path}/delete`]) {
       assert.ok(!(await browser.get(page)).html.includes('<script>alert'), page);
     }
+  });
+
+  test('say together what is wrong, at creation and at a change', async () => {
+    const wrong = { name: '', subject: '', grants: [], scope: 'SELECTED_REPO' };
+    const path = await made();
+    const faultsOf = ({ html }: { readonly html: string }) =>
+      [...html.matchAll(/<p><a href="#(\w+)">/g)].map(([, field]) => field);
+    const all = ['issuer', 'subject', 'claims', 'name', 'permissions', 'repository_ids'];
+    const sent = { ...wrong, issuer: 'http://issuer.example', claims: 'aud = x' };
+    assert.deepEqual(faultsOf(await create(sent)), all);
+    assert.deepEqual(new Set(faultsOf(await create({ ...sent, claims: 'no pattern' }))), new Set(all));
+    const changed = await browser.submit(`${path}/edit`, { ...RULE, issuer: issuer.url, ...wrong });
+    assert.deepEqual(faultsOf(changed), ['subject', 'name', 'permissions', 'repository_ids']);
   });
 
   test('stop offering a rule beyond the limit', async () => {

@@ -71,7 +71,7 @@ describe('Branches and tags on the website', () => {
       ['main', 'main', 409, /refs\/heads\/main: it exists already/],
       ['a..b', 'main', 422, /refs\/heads\/a\.\.b: /],
       ['main/below', 'main', 422, /a ref cannot be a folder of another/],
-      ['', 'main', 422, /Name the branch/],
+      ['', 'main', 422, /Enter a name for the branch/],
       ['fine', 'nowhere', 422, /No branch, tag or commit has this name/],
       ['fine', '', 422, /No branch, tag or commit has this name/],
       ['fine', '1'.repeat(40), 422, /No branch, tag or commit has this name/],
@@ -81,6 +81,8 @@ describe('Branches and tags on the website', () => {
       assert.match(visibleText(refused), words, `${name} ${at}`);
       assert.deepEqual(mainForm(refused), { name, at });
     }
+    const { html } = await submit('new-branch', { name: '', at: 'nowhere' });
+    assert.match(html, /id="errors"><p><a href="#name">.*<p><a href="#at">/);
   });
 
   test('a tag is created, annotated if it has a message', async (context) => {

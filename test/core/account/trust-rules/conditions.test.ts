@@ -1,7 +1,7 @@
 /** Patterns of trust rules. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { conditionsRefusal, matches, mismatchOf } from '../../../../core/account/trust-rules/conditions.ts';
+import { conditionsRefusals, matches, mismatchOf } from '../../../../core/account/trust-rules/conditions.ts';
 import type { JsonObject, JsonValue } from '../../../../core/kernel/json.ts';
 import {
   TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
@@ -95,14 +95,11 @@ describe('Conditions', () => {
     const long = 'x'.repeat(TRUST_RULE_PATTERN_LENGTH_MAX);
     const name = 'n'.repeat(TRUST_RULE_CLAIM_NAME_LENGTH_MAX);
     const wild = '*'.repeat(TRUST_RULE_WILDCARDS_MAX);
-    assert.equal(conditionsRefusal({ subject: long, claims: { [name]: wild } }), null);
-    assert.equal(conditionsRefusal({ subject: wild, claims: claims(TRUST_RULE_CLAIMS_MAX) }), null);
+    assert.deepEqual(conditionsRefusals({ subject: long, claims: { [name]: wild } }), []);
+    assert.deepEqual(conditionsRefusals({ subject: wild, claims: claims(TRUST_RULE_CLAIMS_MAX) }), []);
     for (const subject of ['', `${long}x`, `${wild}*`, 'a\nb', '\ud800']) {
-      assert.equal(
-        conditionsRefusal({ subject, claims: {} })?.code,
-        'trust-rule-subject-form',
-        JSON.stringify(subject),
-      );
+      const refused = conditionsRefusals({ subject, claims: {} });
+      assert.deepEqual(refused, [{ code: 'trust-rule-subject-form' }], JSON.stringify(subject));
     }
     for (const wrong of [
       claims(TRUST_RULE_CLAIMS_MAX + 1),
@@ -113,9 +110,11 @@ describe('Conditions', () => {
       { ref: `${wild}*` },
       ...['iss', 'aud', 'sub', 'exp', 'nbf', 'iat', 'jti'].map((judged) => ({ [judged]: 'x' })),
     ]) {
-      const refused = conditionsRefusal({ subject: 'x', claims: wrong });
-      assert.equal(refused?.code, 'trust-rule-claims-form', JSON.stringify(wrong).slice(0, 100));
+      const refused = conditionsRefusals({ subject: 'x', claims: wrong });
+      assert.deepEqual(refused, [{ code: 'trust-rule-claims-form' }], JSON.stringify(wrong).slice(0, 100));
     }
+    const both = conditionsRefusals({ subject: '', claims: { ref: '' } }).map(({ code }) => code);
+    assert.deepEqual(both, ['trust-rule-subject-form', 'trust-rule-claims-form']);
   });
 
   test('name the first claim that does not match, and what was there', () => {
