@@ -7,6 +7,7 @@
 import { parseUuid, type WebhookDeliveryId, type WebhookId } from '../../../core/kernel/ids.ts';
 import { startOfText } from '../../../core/kernel/text.ts';
 import type { AttemptRow } from '../../../core/ports/webhook-delivery-lists.ts';
+import { signaturesOf } from '../../../core/use-cases/webhooks/attempt-delivery.ts';
 import { readWebhookDelivery } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { deferralText } from '../../front-door/texts/attempt-errors.ts';
@@ -20,6 +21,7 @@ import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
+import { aboutOf } from './about.ts';
 import { attemptLine, attemptText, outcomeText } from './attempts.ts';
 import { shortUrl } from './list.ts';
 import { statusMark } from './webhook.ts';
@@ -36,7 +38,10 @@ export function deliveryRoutes(site: Site): void {
   const { context } = site;
   site.page('/webhooks/:id/deliveries/:delivery', async (visit) => {
     const read = await deliveryOf(context, visit);
-    return read === null ? notFound(visit) : showDelivery(visit, read);
+    if (read === null) return notFound(visit);
+    const { webhook, payload } = read;
+    const signed = payload === null ? null : await signaturesOf(context, visit.person.account, webhook, payload);
+    return showDelivery(visit, read, signed ?? {});
   });
   site.page('/webhooks/:id/deliveries/:delivery/payload', async (visit) => {
     const read = await deliveryOf(context, visit);
@@ -71,11 +76,11 @@ async function deliveryOf(context: SiteContext, visit: PersonVisit): Promise<Rea
   return 'refused' in read ? null : read;
 }
 
-function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
+function showDelivery(visit: PersonVisit, read: Read, signatures: Readonly<Record<string, string>>): SiteAnswer {
   const { webhook, url, delivery, answer, payload, waits } = read;
   const { id, event, eventId, status, createdAt, nextAttemptAt } = delivery;
   const path = pathOf(webhook.id, `/deliveries/${id}`);
-  const head = html`<h1 class="title">${event} to ${shortUrl(url)}</h1><p>${statusMark(status)} requested ${timeAgo(createdAt, visit.now)}${
+  const head = html`<h1 class="title">${event} to ${shortUrl(url)}</h1><p>${statusMark(status)}${payload !== null && aboutText(payload)} requested ${timeAgo(createdAt, visit.now)}${
     nextAttemptAt !== null && html`, the next attempt ${timeAgo(nextAttemptAt, visit.now)}`
   }</p>`;
   const again = buttonForm(
@@ -88,7 +93,7 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
 <section class="box"><header><h2>Attempts</h2><span class="end soft">${attemptText(delivery)}</span></header><div class="inside stack">${deferral(delivery)}${attemptLine(delivery)}${attemptLog(visit, delivery.attemptLog)}</div></section>
 <section class="box"><header><h2>Request</h2>${
     payload !== null && html`<a class="end" href="${path}/payload">Download payload</a>`
-  }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd><code>${event}</code></dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
+  }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd><code>${event}</code></dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd>${signatureFacts(signatures)}</dl>${bodyText(
     payload === null ? null : indented(payload),
     waits ? 'The payload is made when the hour of the delivery comes.' : 'The payload is no longer kept.',
   )}</div></section>
@@ -97,6 +102,30 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
     'No response is kept.',
   )}</div></section>`;
   return showPage(page(visit, { title: `Delivery ${id}`, head }, content));
+}
+
+/** The names as receivers know them; a secret that was rotated since signs otherwise than the one before it. */
+const SIGNATURES: Readonly<Record<string, string>> = {
+  'x-service-signature': 'X-Service-Signature',
+  'x-service-signature-previous': 'X-Service-Signature-Previous',
+};
+
+function signatureFacts(signatures: Readonly<Record<string, string>>): Content {
+  return Object.entries(SIGNATURES).map(([header, shown]) => {
+    const signature = signatures[header];
+    return (
+      signature !== undefined &&
+      html`<dt>${shown}</dt><dd><code>${signature}</code> <span class="soft">by the secret of now</span></dd>`
+    );
+  });
+}
+
+/** The repository and the ref that the delivery tells of. */
+function aboutText(payload: string): Content {
+  const about = aboutOf(payload);
+  return (
+    about !== null && html` about <a href="/${about.repository}">${about.repository}</a>, <bdi>${about.ref}</bdi>,`
+  );
 }
 
 function deferral(delivery: Read['delivery']): Content {

@@ -179,7 +179,7 @@ async function prepare(context: AttemptContext, account: AccountId, state: Pendi
     if (payload === undefined || context.digest.sha256(payload) !== state.payloadSha256) {
       throw new TypeError(`The payload of event ${state.eventId} is not stored any more`);
     }
-    const signatures = await sign(context, account, found.webhook, payload);
+    const signatures = await signaturesOf(context, account, found.webhook, payload);
     if (signatures !== null) return { url: found.url, payload, signatures };
     // The secret was removed after the webhook was read. The log holds the event that superseded it.
     await context.entities.reload(accounts, account);
@@ -187,9 +187,12 @@ async function prepare(context: AttemptContext, account: AccountId, state: Pendi
   throw new Error(`The vault has no secret of webhook ${state.webhookId}`);
 }
 
-/** Returns the headers with the signatures; null if the vault no longer holds a secret that is needed. */
-async function sign(
-  { vault, digest, clock }: AttemptContext,
+/**
+ * Returns the headers with the signatures that the secrets of now make; null if the vault no longer holds one that is
+ * needed.
+ */
+export async function signaturesOf(
+  { vault, digest, clock }: Pick<AttemptContext, 'vault' | 'digest' | 'clock'>,
   account: AccountId,
   { secretRef, previousSecret }: Webhook,
   payload: string,

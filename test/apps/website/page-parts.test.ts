@@ -21,6 +21,7 @@ import { ADDRESSES_NAMED_MAX, useRow } from '../../../apps/website/history/token
 import { REFS_NAMED_MAX, tellEvent } from '../../../apps/website/history/words.ts';
 import { type Content, html } from '../../../apps/website/layout/html.ts';
 import { shortenedText, SHOWN_LENGTH_MAX as TRUST_SHOWN_LENGTH_MAX } from '../../../apps/website/trust/list.ts';
+import { aboutOf } from '../../../apps/website/webhooks/about.ts';
 import { ATTEMPTS_SHOWN_MAX, attemptLog, bodyText, SHOWN_LENGTH_MAX } from '../../../apps/website/webhooks/delivery.ts';
 import { deliveryTable, OPEN_MAX } from '../../../apps/website/webhooks/webhook.ts';
 import {
@@ -178,7 +179,7 @@ describe('The page of a delivery', () => {
 test('The page of a webhook shows the attempts of as many pending deliveries as the limit', () => {
   const delivery = {
     ...({ event: 'push', status: 'PENDING', createdAt: NOW, nextAttemptAt: NOW, deferredUntil: null } as const),
-    ...{ id: uuids.next<WebhookDeliveryId>(), eventId: uuids.next<EventId>(), attemptLog: [] },
+    ...{ id: uuids.next<WebhookDeliveryId>(), eventId: uuids.next<EventId>(), attemptLog: [], about: null },
   };
   const opened = (count: number): number =>
     countOf(
@@ -195,4 +196,10 @@ test('The page of a webhook shows the attempts of as many pending deliveries as 
 test('The list of trust rules shows a text whole up to the limit, and cuts a longer one', () => {
   const whole = x(TRUST_SHOWN_LENGTH_MAX);
   assert.deepEqual([shortenedText(whole), shortenedText(`${whole}x`)], [whole, `${whole}…`]);
+});
+
+test('A delivery is about the repository and the ref of its payload, and a ping about none', () => {
+  const payload = { type: 'push', ref: 'refs/heads/main', repository: { full_name: 'ada/engine' } };
+  assert.deepEqual(aboutOf(JSON.stringify(payload)), { repository: 'ada/engine', ref: 'refs/heads/main' });
+  assert.equal(aboutOf(JSON.stringify({ type: 'ping', owner: { username: 'ada' } })), null);
 });

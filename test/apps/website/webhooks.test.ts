@@ -1,5 +1,6 @@
 /** The pages of webhooks: what they show, which forms they take, and what strangers and hostile receivers get. */
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { encodeUtf8 } from '../../../core/git/utf8.ts';
 import { type AccountId, type EventId, uuid, type WebhookDeliveryId } from '../../../core/kernel/ids.ts';
@@ -14,7 +15,7 @@ import { accepted } from '../../support/accounts.ts';
 import { CAUSE } from '../../support/node.ts';
 import { type Browser, createWebsiteFixture, type Page, type WebsiteFixture } from '../../support/website.ts';
 
-const HOOK = { url: 'https://receiver.example/hook', events: ['push', 'create'], active: 'true' };
+const HOOK = { url: 'https://receiver.example/hook', events: ['push', 'create'], active: 'true', scope: 'ALL_REPO' };
 const HOSTILE = '"><script>alert(1)</script>';
 
 describe('The pages of webhooks', () => {
@@ -105,11 +106,42 @@ describe('The pages of webhooks', () => {
       assert.match(/<a href="#\w+">([^<]*)/.exec(html)?.[1] ?? '', text);
       assert.match(html, new RegExp(`id="${field}-error"`));
     }
+    const both = await browser.submit('/webhooks/create', { ...HOOK, url: 'http://receiver.example/', events: [] });
+    assert.deepEqual(
+      [...both.html.matchAll(/<p><a href="#(\w+)">/g)].map(([, field]) => field),
+      ['url', 'events'],
+    );
     const { html } = await browser.submit('/webhooks/create', { ...HOOK, url: HOSTILE });
     assert.ok(!html.includes('<script>alert'));
     assert.match(html, /value="&#34;&#62;&#60;script/);
     assert.match(html, /value="create" checked/);
     assert.match((await browser.get('/webhooks')).html, /No webhooks yet/);
+  });
+
+  test('choose the repositories of a new webhook, and name them', async () => {
+    const { account, browser } = await person();
+    const engine = await fixture.api.repository(account, 'engine');
+    const other = await fixture.api.repository((await person()).account, 'strangers');
+    const chosen = { scope: 'SELECTED_REPO', repository_ids: [engine.id] };
+    for (const [fields, words] of [
+      [{ scope: 'SELECTED_REPO' }, /Choose at least one repository/],
+      [{ scope: '' }, /Choose which repositories/],
+      [{ ...chosen, repository_ids: [engine.id, other.id] }, /Choose repositories from the list/],
+      [{ ...chosen, repository_ids: [engine.id, '*'] }, /Choose repositories from the list/],
+    ] as const) {
+      const { status, html } = await browser.submit('/webhooks/create', { ...HOOK, ...fields });
+      assert.equal(status, 422, JSON.stringify(fields));
+      assert.match(/<a href="#repository_ids">([^<]*)/.exec(html)?.[1] ?? '', words);
+    }
+    const all = { ...chosen, repository_ids: [], url: 'http://receiver.example/', events: [] };
+    const refused = await browser.submit('/webhooks/create', { ...HOOK, ...all });
+    assert.deepEqual(
+      [...refused.html.matchAll(/<p><a href="#(\w+)">/g)].map(([, field]) => field),
+      ['url', 'events', 'repository_ids'],
+    );
+    const { path } = await made(browser, chosen);
+    assert.match((await browser.get(path)).html, /push, create · engine · active/);
+    assert.match((await browser.get('/webhooks')).html, /data-label="Repositories">engine</);
   });
 
   test('refuse the twenty-first webhook, and stop offering it', async () => {
@@ -157,7 +189,8 @@ describe('The pages of webhooks', () => {
 
   test('show each delivery: its status, its attempts, what was sent and what came back', async () => {
     const { account, browser } = await person();
-    const { path } = await made(browser);
+    const { path, page } = await made(browser);
+    const [secret = ''] = /whsec_[0-9A-Za-z]+/.exec(page.html) ?? [];
     const delivery = await pinged(browser, path);
     const pending = await browser.get(delivery);
     assert.match(pending.html, />pending</);
@@ -167,10 +200,19 @@ describe('The pages of webhooks', () => {
     const waiting = await browser.get(path);
     assert.match(waiting.html, /<b>503<\/b>at once, 41 ms/);
     assert.match(waiting.html, /after 512 s/);
+    const pings = await browser.get(`${path}?status=PENDING&event=ping&repository=`);
+    assert.match(pings.html, /<title>Webhook receiver\.example\/hook: pending, ping · /);
+    assert.match(pings.html, /<b>503<\/b>/);
+    for (const query of ['status=FAILED', 'event=push', 'repository=ada%2Fengine']) {
+      assert.match((await browser.get(`${path}?${query}`)).html, /No delivery matches/, query);
+    }
     const failed = await browser.get(delivery);
     assert.match(failed.html, /The receiver did not answer 2xx/);
     assert.match(failed.html, /try later/);
     assert.match(failed.html, /&#34;type&#34;: &#34;ping&#34;/);
+    const payload = (await browser.get(`${delivery}/payload`)).html;
+    const signature = createHmac('sha256', secret).update(payload).digest('hex');
+    assert.match(failed.html, new RegExp(`X-Service-Signature</dt><dd><code>[^<]*${signature}</code>`));
     assert.match(failed.html, /1 of 8/);
     assert.doesNotMatch(failed.html, /Redeliver/, 'it is still being tried');
   });
