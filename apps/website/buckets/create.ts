@@ -1,5 +1,6 @@
 /** Making a storage bucket: first the provider is chosen, then its form filled in. */
 import { createBucket } from '../../../core/use-cases/buckets/buckets.ts';
+import { type PlanRoom, planRoom } from '../../../core/use-cases/metering/account-usage.ts';
 import { wantedSettings } from '../../front-door/bucket-settings.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';
@@ -26,7 +27,7 @@ const CREATE = `${BUCKETS}/create`;
 
 export function createRoutes(site: Site): void {
   const { context } = site;
-  site.page(CREATE, async (visit) => showKinds(visit));
+  site.page(CREATE, async (visit) => showKinds(visit, await planRoom(context, visit.person.account)));
   site.page(`${CREATE}/:kind`, async (visit) => {
     const kind = kindNamed(visit.params['kind'] ?? '');
     return kind === null ? notFound(visit) : showForm(visit, kind, newBucketEntered(kind), NEW_FORM);
@@ -48,11 +49,16 @@ export function createRoutes(site: Site): void {
   });
 }
 
-function showKinds(visit: PersonVisit): SiteAnswer {
+function showKinds(visit: PersonVisit, room: PlanRoom | null): SiteAnswer {
   const links = Object.entries(BUCKET_KINDS).map(
     ([name, { title }]) => html`<li><a href="${CREATE}/${name}">${title}</a></li>`,
   );
-  const content = html`<h1>New storage bucket</h1><p>Where is it? The <a href="${BUCKETS}/setup">setup guide</a> says what to prepare there.</p><ul class="box links">${links}</ul>`;
+  // The plan decides before a form is filled.
+  const kinds =
+    room?.takesBuckets === false
+      ? html`<p class="note">Your plan, ${room.plan}, takes no storage buckets. Repositories are in the platform’s storage.</p><div class="row"><a class="button quiet" href="${BUCKETS}">Storage buckets</a></div>`
+      : html`<p>Where is it? The <a href="${BUCKETS}/setup">setup guide</a> says what to prepare there.</p><ul class="box links">${links}</ul>`;
+  const content = html`<h1>New storage bucket</h1>${kinds}`;
   return showPage(page(visit, { title: 'New storage bucket', width: 'narrow' }, content));
 }
 

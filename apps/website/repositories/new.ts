@@ -4,6 +4,7 @@ import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '.
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../../core/repository/state.ts';
 import { type BucketChoice, bucketChoices } from '../../../core/use-cases/buckets/bucket-choices.ts';
+import { type PlanRoom, planRoom } from '../../../core/use-cases/metering/account-usage.ts';
 import {
   createRepositoryWithReadme,
   pushReadme,
@@ -23,25 +24,38 @@ import {
   selectField,
   textField,
 } from '../layout/forms.ts';
-import { type Html, html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress } from './addresses.ts';
 import type { PageRequest } from './page-request.ts';
+import { counted } from './shown-text.ts';
 
 const DEFAULT_BRANCH = 'main';
 
 /** A page to choose where the layers are, if the account has a bucket. */
 export async function openNew(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {
-  return showNew(visit, await bucketChoices(context, visit.person.account));
+  return showNew(context, visit);
 }
 
-function showNew(
+/** What the plan has left, which decides before the form does. */
+function planText(room: PlanRoom | null): Content {
+  if (room === null || room.repositories.quota === null) return null;
+  const { used, quota } = room.repositories;
+  const text = `${used} of the ${counted(quota, 'repository', 'repositories')} of your plan, ${room.plan}.`;
+  if (used < quota) return html`<p class="soft">You have ${text}</p>`;
+  return html`<p class="note">You have ${text} Delete one to create another.</p>`;
+}
+
+async function showNew(
+  context: SiteContext,
   visit: PersonVisit,
-  buckets: readonly BucketChoice[],
   fields: Fields = NO_FIELDS,
   errors: FieldErrors = {},
-): SiteAnswer {
+): Promise<SiteAnswer> {
+  const { account } = visit.person;
+  const buckets = await bucketChoices(context, account);
+  const room = planText(await planRoom(context, account));
   const isFirst = fields === NO_FIELDS;
   const content = postForm(
     { csrf: visit.csrf(), errors },
@@ -78,7 +92,7 @@ function showNew(
   const status = Object.keys(errors).length === 0 ? 200 : 422;
   const title = 'New repository';
   return showPage(
-    page(visit, { title, width: 'narrow', scripts: ['new-repository.js'] }, html`<h1>${title}</h1>${content}`),
+    page(visit, { title, width: 'narrow', scripts: ['new-repository.js'] }, html`<h1>${title}</h1>${room}${content}`),
     status,
   );
 }
@@ -110,8 +124,7 @@ function storageIn(fields: Fields): StorageBucketId | null | undefined {
 
 export async function createFromForm(context: SiteContext, visit: PersonVisit, fields: Fields): Promise<SiteAnswer> {
   const name = fields.text('name').trim();
-  const again = async (errors: FieldErrors): Promise<SiteAnswer> =>
-    showNew(visit, await bucketChoices(context, visit.person.account), fields, errors);
+  const again = (errors: FieldErrors): Promise<SiteAnswer> => showNew(context, visit, fields, errors);
   const storageBucketId = storageIn(fields);
   const texts = {
     name,

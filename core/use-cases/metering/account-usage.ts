@@ -1,6 +1,6 @@
 /** Reports what an account has used, in all and each day, and what its plan allows. */
 import { accounts } from '../../account/evolve.ts';
-import { type Plans, waitingStorageQuota } from '../../account/plans.ts';
+import { type Plan, type Plans, waitingStorageQuota } from '../../account/plans.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
@@ -66,6 +66,25 @@ export async function accountUsage(
     transferBytes: { used: transferBytes + context.transfer.unflushedBytes(id), quota: quotas.transfer_bytes },
     ingressBytes: { used: ingressBytes, quota: quotas.ingress_bytes },
   };
+}
+
+export interface PlanRoom {
+  readonly plan: Plan;
+  readonly repositories: UsedOfQuota;
+  /** Whether the plan takes storage buckets of the account. */
+  readonly takesBuckets: boolean;
+}
+
+/** What the plan lets the account make; null if the account is not open. */
+export async function planRoom(
+  { entities, plans }: Pick<UsageContext, 'entities' | 'plans'>,
+  id: AccountId,
+): Promise<PlanRoom | null> {
+  const { state } = await entities.get(accounts, id);
+  if (state.status !== 'open') return null;
+  const { plan, repositories } = state;
+  const { repos, byo_storage: takesBuckets } = plans[plan];
+  return { plan, repositories: { used: repositories.size, quota: repos }, takesBuckets };
 }
 
 /** Returns the part of the used storage that deleted repositories hold, until retention or a purge. */

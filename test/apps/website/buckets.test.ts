@@ -199,7 +199,12 @@ describe('The pages of storage buckets', () => {
     assert.match((await browser.get('/usage')).html, LINK);
     await changePlan(fixture.api.context, CAUSE, account, 'FREE');
     assert.doesNotMatch((await browser.get('/usage')).html, LINK);
+    const refused = (await browser.get('/storage-buckets/create')).html;
+    assert.match(refused, /Your plan, FREE, takes no storage buckets\./);
+    assert.doesNotMatch(refused, /storage-buckets\/create\//, 'no form is filled in vain');
+    assert.match((await browser.get('/new')).html, /You have 0 of the 50 repositories of your plan, FREE\./);
     await changePlan(fixture.api.context, CAUSE, account, 'PRO');
+    assert.doesNotMatch((await browser.get('/new')).html, /of your plan/);
     await made(browser);
     await changePlan(fixture.api.context, CAUSE, account, 'FREE');
     assert.match((await browser.get('/usage')).html, LINK);
