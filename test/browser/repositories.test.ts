@@ -88,7 +88,7 @@ describe('A repository in a browser', needs('chromium'), () => {
       await page.getByText('force-pushed').waitFor();
       await check(page);
       for (const change of ['Moves back', 'Moves back']) {
-        await follow(page, 'Restore to before');
+        await follow(page, 'Go back to before this');
         await page.getByText(change).waitFor();
         await check(page);
         await press(page, 'Restore');

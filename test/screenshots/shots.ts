@@ -93,7 +93,7 @@ const signed: Prepare = async (page) => {
 
 /** Opens the restoration to before the oldest change. */
 const restoreOldest: Prepare = async (page) => {
-  await page.getByRole('link', { name: 'Restore to before' }).last().click();
+  await page.getByRole('link', { name: 'Go back to before this' }).last().click();
   await page.waitForLoadState();
 };
 
@@ -244,7 +244,7 @@ export const SHOTS: readonly Shot[] = [
     'account-history-wrong': '/history?repository=nothing&since=yesterday',
     event: ['/history?type=RefsUpdated', follow(/^Event #/)],
     'event-opened': ['/history?type=WebhookCreated', follow(/^Event #/)],
-    restore: ['/ada/lantern/activity', follow('Restore to before')],
+    restore: ['/ada/lantern/activity', follow('Go back to before this')],
     'restore-to-here': ['/ada/lantern/activity', restoreToHere],
     'restore-all': ['/ada/lantern/activity', restoreAll],
     'restore-too-early': '/ada/lantern/restore?at=2001-01-01T00:00:00Z',

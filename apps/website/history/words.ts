@@ -46,7 +46,10 @@ const ACCOUNT: Readonly<Record<string, Words>> = {
     layer: 'force',
   },
   Claimed: { label: 'Reserved a name or an address', tell: ({ event }) => `Reserved the ${claimOf(event)}` },
-  Confirmed: { label: 'Confirmed a name or an address', tell: ({ event }) => `Confirmed the ${claimOf(event)}` },
+  Confirmed: {
+    label: 'Linked a name or an address to the account',
+    tell: ({ event }) => `Linked the ${claimOf(event)} to the account`,
+  },
   Released: {
     label: 'Released a name or an address',
     tell: ({ event }) => `Released the ${claimOf(event)}`,
@@ -96,7 +99,7 @@ const ACCESS: Readonly<Record<string, Words>> = {
   AccessTokenRevoked: { label: 'Revoked an access token', layer: 'force' },
   DeviceLoginRequested: { label: 'A device asked to log in' },
   DeviceLoginGranted: named('Let a device log in, with the token', 'Let a device log in', 'created'),
-  DeviceLoginDenied: { label: 'Sent a device away', layer: 'force' },
+  DeviceLoginDenied: { label: 'Denied a device', layer: 'force' },
   DeviceLoginExpired: { label: 'The login of a device expired' },
   DeviceLoginClaimed: { label: 'A device fetched its token' },
   DeviceLoginClosed: { label: 'The login of a device ended' },

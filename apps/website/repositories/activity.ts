@@ -19,11 +19,10 @@ import { REF_ADDRESS_COMPONENTS_MAX } from '../../../core/use-cases/reading/ref-
 import { findRef } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
-import { notFound } from '../layout/problems.ts';
 import { timeAgo } from '../layout/times.ts';
 import { firstWithin } from '../layout/weight.ts';
 import { changesBetweenAddress, commitAddress, purgeAddress, repositoryAddress, shownAddress } from './addresses.ts';
-import { showRepositoryPage } from './frame.ts';
+import { notFoundHere, showRepositoryPage } from './frame.ts';
 import { numberAsked, type PageRequest } from './page-request.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { pusher } from './pushed-by.ts';
@@ -93,7 +92,7 @@ async function showPush(asked: PageRequest): Promise<SiteAnswer> {
   const revision = numberAsked(visit, 'push', -1);
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
   const found = await listChangesOfPush(context, repository, revision, wanted);
-  if (found === null) return notFound(visit);
+  if (found === null) return notFoundHere(asked);
   const { push, previous, items, total } = found;
   const { rows, page } = rowsWithin(items, wanted, (change) => rowOf(asked, alone(change), previous));
   const address = activityAddress(repository);
@@ -152,7 +151,7 @@ function rowOf(asked: PageRequest, activity: PushActivity, previous: PushRow | n
   )} · <a href="/history/${push.eventId}">event ${push.revision}</a> · <a href="${then}">Browse<span class="unseen"> at this point</span></a>${
     previous !== null &&
     html` · <a href="${changesBetweenAddress(repository, previous.eventId, push.eventId)}">What changed</a>`
-  } · <a href="${restorationAddress(repository, push.eventId, ref)}">Restore to before</a>${
+  } · <a href="${restorationAddress(repository, push.eventId, ref)}">Go back to before this</a>${
     isLeft && html` · <a href="${purgeAddress(repository)}">Purge<span class="unseen"> what it left</span></a>`
   }</span></li>`;
 }
@@ -166,7 +165,7 @@ function several(asked: PageRequest, { push, counts, count, changes }: PushActiv
         repository,
         push.eventId,
         change.ref,
-      )}">Restore this</a></div>`,
+      )}">Go back to before this</a></div>`,
   );
   const shown = firstWithin(rows, CHANGES_BYTES_MAX);
   const all = `${activityAddress(repository)}?push=${push.revision}`;

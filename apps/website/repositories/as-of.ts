@@ -44,15 +44,23 @@ function problemOf(denial: MomentDenial): Problem {
     case 'moment-in-future':
       return { status: 404, title: 'This moment has not come yet', text: 'Only the past can be shown.' };
     case 'repository-not-yet-made':
-      return { status: 404, title: 'Not made yet', text: html`The repository was made on ${longTime(denial.madeAt)}.` };
+      return {
+        status: 404,
+        title: 'Not created yet',
+        text: html`The repository was created on ${longTime(denial.madeAt)}.`,
+      };
     case 'repository-deleted-then':
-      return { status: 404, title: 'Deleted then', text: 'At this moment the repository was deleted.' };
+      return {
+        status: 404,
+        title: 'Deleted at this moment',
+        text: 'Choose a moment before it was deleted, or after it came back.',
+      };
     case 'event-not-found':
       return { status: 404, title: 'No such event', text: 'No event of this repository has this id.' };
     case 'objects-expired':
       return {
         status: 410,
-        title: 'This moment has passed retention',
+        title: 'This moment is not kept any more',
         text: html`What it shows was removed from storage${
           denial.event !== null && html` by the event <code class="id">${denial.event}</code>`
         }. The record of what happened is kept.`,

@@ -69,7 +69,7 @@ function showForm(
     name: 'to',
     label: 'New path',
     value: fields.has('to') ? fields.text('to') : plainPath(names),
-    hint: 'From the root of the repository. Slashes make folders, which need not exist.',
+    hint: 'From the root of the repository. Use slashes for folders: those that are missing are created.',
     error: errors['to'],
     required: true,
     autocomplete: 'off',

@@ -75,7 +75,7 @@ function createForm(asked: PageRequest, seen: SeenFolder, fields: Fields, refuse
       name: 'path',
       label: 'Path',
       value: fields.text('path'),
-      hint: `${belowText(seen)} Slashes make folders, which need not exist.`,
+      hint: `${belowText(seen)} Use slashes for folders: those that are missing are created.`,
       error: errors['path'],
       required: true,
       autocomplete: 'off',

@@ -122,7 +122,11 @@ function leftText(leftBytes: number): string {
   return `${sizeText(leftBytes)} stay with the owner of the storage bucket that held it: this service no longer knows the bucket’s place.`;
 }
 
-const NOT_FOUND: Problem = { status: 404, title: 'Page not found', text: 'The repository was deleted meanwhile.' };
+const NOT_FOUND: Problem = {
+  status: 404,
+  title: 'Page not found',
+  text: 'The repository was deleted since this page was opened.',
+};
 
 function refusedPage({ showProblem }: Purged, refused: Refusal): SiteAnswer {
   if (refused.code === 'repository-not-found') return showProblem(NOT_FOUND);

@@ -65,7 +65,7 @@ export async function restoreFromForm(asked: PageRequest, fields: Fields): Promi
   const restored = await restoreRefs(context, await visit.origin(repository), restoration(asked, wanted, seen));
   if ('refused' in restored) {
     if (restored.refused.code !== 'refs-moved-meanwhile') return refusedPage(asked, restored.refused);
-    return ask(asked, wanted, 'The repository was changed meanwhile. This is what would change now.');
+    return ask(asked, wanted, 'The repository was changed since this page was opened. This is what would change now.');
   }
   const { updates, leftOut, event } = restored;
   const message = `${counted(updates.length, 'ref')} restored.${leftOut.length === 0 ? '' : ` Left out: ${namesText(leftOut, NAMES_IN_MESSAGE_MAX)}.`}`;
@@ -112,7 +112,7 @@ async function ask(asked: PageRequest, wanted: WantedOnPage, error: string | nul
 }
 
 function heading({ to }: WantedOnPage): Content {
-  if ('beforeEvent' in to) return 'Restore to before this change';
+  if ('beforeEvent' in to) return 'Go back to before this change';
   return 'at' in to ? html`Restore to ${longTime(to.at)}` : 'Restore to this event';
 }
 

@@ -84,7 +84,7 @@ function grantPage(visit: PersonVisit, { id, details }: Pending, state: GrantSta
   );
   const content = html`<div><h1>Does this code match the one you see?</h1><p class="soft">A command line asks to act as you, ${visit.person.username}.</p></div>
 <p class="code-large" id="code">${userCode}</p>
-<dl class="facts box meter"><dt>Says it is</dt><dd><bdi>${markInvisible(hostname)}</bdi></dd><dt>Asked from</dt><dd>${
+<dl class="facts box meter"><dt>Device name, not verified</dt><dd><bdi>${markInvisible(hostname)}</bdi></dd><dt>Asked from</dt><dd>${
     address ?? 'an unknown address'
   }</dd><dt>Asked</dt><dd>${timeAgo(requestedAt, visit.now)}</dd></dl>
 <div class="note bad stack"><p><strong>You did not run <code>strata login</code> just now?</strong> Then somebody else did, and would get into your account. Deny it, and tell nobody the code.</p>${denial}</div>

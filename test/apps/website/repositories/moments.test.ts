@@ -84,7 +84,7 @@ describe('The moments of a repository', () => {
     assert.match(visibleText(shown), /As of \d+ \w+ \d{4}, .* UTC Nothing newer is shown.* one/);
     assert.match(picker(shown), new RegExp(`value="${written.replace(/\.000$/, '')}"`));
     const minute = await browser.get(`/ada/past?at=${written.slice(0, 16)}`);
-    assert.ok(minute.status === 200 || visibleText(minute).includes('Not made yet'), 'the minute is a moment');
+    assert.ok(minute.status === 200 || visibleText(minute).includes('Not created yet'), 'the minute is a moment');
     const later = await browser.get('/ada/past?at=2999-01-01T00:00');
     assert.equal(later.status, 404);
     assert.match(visibleText(later), /This moment has not come yet/);

@@ -98,7 +98,7 @@ describe('The pages that undo', () => {
     await fixture.api.push(repository, { 'refs/heads/later': tips[1] as ObjectId });
     const again = await browser.submit('/ada/engine/restore', fields, address);
     assert.equal(again.status, 409);
-    assert.match(visible(again.html), /changed meanwhile/);
+    assert.match(visible(again.html), /changed since this page was opened/);
     for (const seen of ['', 'x', '99999999999999999999']) {
       assert.equal((await browser.submit('/ada/engine/restore', { ...fields, seen }, address)).status, 409, seen);
     }
