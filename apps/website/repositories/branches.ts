@@ -41,7 +41,7 @@ export async function showBranches(asked: PageRequest): Promise<SiteAnswer> {
     },
   )}${items.length > 1 && orderLinks(asked, order, search)}${
     isOther && html`<p class="note">The dates of so many branches took too long to read: these are sorted by name.</p>`
-  }${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(shownAddress(repository, address), search, 'branches')}${pager(shownAddress(repository, address), page, total, { query })}`;
+  }${items.length > 0 && table(list.defaultBranch, rows)}${total === 0 && nothingFound(shownAddress(repository, address), search, 'branches')}${pager(shownAddress(repository, address), page, total, { query })}`;
   const title = numberedTitle(searchedTitle(order === 'name' ? 'Branches by name' : 'Branches', search), page);
   return showRepositoryPage(asked, { title, tab: 'Branches' }, content);
 }

@@ -29,10 +29,8 @@ export async function showTags(asked: PageRequest): Promise<SiteAnswer> {
     isEmpty
       ? noTags(repository.defaultBranch)
       : html`${refsSearch(asked, address, { label: 'Find a tag', text: search, found: counted(tags.total, 'tag') })}${
-          rows.length > 0
-            ? table(rows.map(({ row }) => row))
-            : nothingFound(shownAddress(repository, address), search, 'tags')
-        }${pager(shownAddress(repository, address), page, tags.total, { query: search === '' ? {} : { q: search } })}`
+          rows.length > 0 && table(rows.map(({ row }) => row))
+        }${tags.total === 0 && nothingFound(shownAddress(repository, address), search, 'tags')}${pager(shownAddress(repository, address), page, tags.total, { query: search === '' ? {} : { q: search } })}`
   }`;
   const title = numberedTitle(searchedTitle('Tags', search), page);
   return showRepositoryPage(asked, { title, tab: 'Tags' }, content);

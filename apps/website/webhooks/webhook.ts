@@ -152,7 +152,7 @@ export function deliveryTable(
 ${rows}</tbody></table></div></section>`;
 }
 
-/** Internal: the page of the delivery has both whole. */
+/** The repository and the ref in a row, in UTF-16 code units. Internal: the page of the delivery has both whole. */
 const ABOUT_LENGTH_MAX = 80;
 
 const STATUSES = {

@@ -89,6 +89,11 @@ describe('The pages of comparisons and pushes', () => {
     assert.ok(links(branches).includes('/ada/engine/compare/main...feature/one'));
     assert.match(textOf(branches), /feature\/one 2 ahead , 1 behind/);
     assert.match(textOf(await page(`/ada/engine/branches?q=${encodeURIComponent(HOSTILE)}`)), /1 branch/);
+    for (const list of ['branches', 'tags']) {
+      const beyond = textOf(await page(`/ada/engine/${list}?page=9`));
+      assert.match(beyond, /Nothing here of \d/);
+      assert.doesNotMatch(beyond, /No (?:branches|tags) yet/);
+    }
   });
 
   test('compare two branches, and keep names that do not exist in the form', async () => {
