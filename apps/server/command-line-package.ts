@@ -9,12 +9,12 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { MIB } from '../../core/kernel/byte-units.ts';
-import type { CommandLinePackage, FindCommandLine } from '../website/docs/command-line.ts';
+import type { CommandLinePackage, FindCommandLine } from '../website/context.ts';
 
 /** Where the launcher and the image put it. */
 export const COMMAND_LINE_FOLDER = path.resolve(import.meta.dirname, '../../.cache/command-line');
 
-/** A package that is larger is none of ours. Internal: the command line has about one. */
+/** The service did not make a larger package. Internal: the command line has about one. */
 const PACKAGE_BYTES_MAX = 16 * MIB;
 
 const NAME = /^strata-cli-[\w.-]{1,64}\.tgz$/;
@@ -41,8 +41,8 @@ export function createCommandLineFinder(folder: string): FindCommandLine {
 }
 
 async function newestIn(folder: string): Promise<Found | null> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
   });
   let newest: Found | null = null;

@@ -160,7 +160,7 @@ export function answerNotFound(serving: Serving, app: FastifyInstance, rooms: re
   });
 }
 
-/** Returns what a room says of an address of its own that is none; null for strangers. */
+/** Returns what a room says of an address of its own where there is no page; null for strangers. */
 async function missingPage(
   serving: Serving,
   request: FastifyRequest,

@@ -11,7 +11,6 @@ import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
 import type { ReadmeContext } from '../../core/use-cases/pushing/create-readme-commit.ts';
 import type { HandlerContext } from '../front-door/handler-context.ts';
-import type { FindCommandLine } from './docs/command-line.ts';
 import type { ApiReference } from './docs/open-api.ts';
 import type { Renderer } from './rendering/renderer.ts';
 
@@ -31,6 +30,18 @@ export interface SiteContext extends HandlerContext, ReadmeContext, SigningInCon
   readonly formKey: string;
   readonly onFinished: (finished: FinishedSiteRequest, request: IncomingMessage) => void;
 }
+
+/** The packed command line, as `npm run client:pack` makes it. */
+export interface CommandLinePackage {
+  /** The name of its file. */
+  readonly name: string;
+  readonly bytes: Buffer;
+  /** In hex. */
+  readonly sha256: string;
+}
+
+/** Returns the package that this server offers; null if it has none. */
+export type FindCommandLine = () => Promise<CommandLinePackage | null>;
 
 /** Signing up and in, sessions, authenticator apps and passkeys. */
 export interface SigningInContext {

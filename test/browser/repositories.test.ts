@@ -119,7 +119,7 @@ describe('A repository in a browser', needs('chromium'), () => {
       assert.equal(await page.getByRole('region', { name: 'As of' }).count(), 0);
 
       const now = page.url();
-      await page.locator('.bar .pop > summary').click();
+      await page.locator('details.moment > summary').click();
       await page.getByRole('button', { name: 'Show', exact: true }).waitFor();
       await check(page);
       await page.getByRole('button', { name: /Choose a push|All pushes/ }).click();

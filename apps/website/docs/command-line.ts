@@ -1,4 +1,5 @@
 /** How the command line is installed, and what it is for. The package is offered where it was made. */
+import type { CommandLinePackage, FindCommandLine } from '../context.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { showContent } from '../layout/answer.ts';
 import { type Html, html } from '../layout/html.ts';
@@ -6,18 +7,6 @@ import { notFound } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import type { Visit } from '../layout/visit.ts';
 import { commands, DOCS, exampleName, showDocs } from './frame.ts';
-
-/** The packed command line, as `npm run client:pack` makes it. */
-export interface CommandLinePackage {
-  /** The name of its file. */
-  readonly name: string;
-  readonly bytes: Buffer;
-  /** In hex. */
-  readonly sha256: string;
-}
-
-/** Returns the package that this server offers; null if it has none. */
-export type FindCommandLine = () => Promise<CommandLinePackage | null>;
 
 const PATH = `${DOCS}/cli`;
 

@@ -26,8 +26,8 @@ export function withAll(
   refusals: readonly Refusal[],
   fields: Readonly<Partial<Record<RefusalCode, string>>>,
 ): RefusedForm {
-  const all = refusals.map((refusal) => refusedForm(refusal, fields).errors);
-  return { ...form, errors: Object.assign({}, ...all, form.errors) };
+  const all = [...refusals.map((refusal) => refusedForm(refusal, fields)), form];
+  return { ...form, errors: Object.fromEntries(all.flatMap(({ errors }) => Object.entries(errors))) };
 }
 
 /** What a form shows when the page itself refuses it. */

@@ -13,7 +13,7 @@ export interface Room {
   /** Its link in the navigation; absent for a room that others lead to. Null: none for this person. */
   readonly navigation?: (person: SignedIn) => NavigationLink | null;
   readonly routes: (site: Site) => void;
-  /** Answers an address of the room that no route takes; null if it is none of its own. */
+  /** Answers an address of the room that no route takes; null for an address of another room. */
   readonly missing?: (context: SiteContext, visit: PersonVisit) => Promise<SiteAnswer | null>;
 }
 

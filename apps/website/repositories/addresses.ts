@@ -57,7 +57,7 @@ export function momentText({ asOf }: Pick<FoundRepository, 'asOf'>): string | nu
   return 'at' in asOf ? asOf.at : asOf.event;
 }
 
-/** The address of what changed since the moment that a page shows; of the form that asks, on a page of now. */
+/** The address of what changed since the moment that a page shows; of the form that asks, on a page of today. */
 export function changesAddress(repository: FoundRepository): string {
   const since = momentText(repository);
   const query = since === null ? '' : `?${new URLSearchParams({ since }).toString()}`;

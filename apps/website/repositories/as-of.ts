@@ -28,7 +28,7 @@ export async function repositoryAsOf(
   return 'denied' in found ? problemOf(found.denied) : found;
 }
 
-/** As fields for a date and a time send it. */
+/** The form in which fields for a date and a time send it. */
 const WITHOUT_OFFSET = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(?:\.\d{1,3})?)?$/;
 
 /** Reads a moment of an address or a form: a time without an offset is UTC. */
@@ -81,7 +81,7 @@ export function asOfBand({ repository }: { readonly repository: FoundRepository 
   )}#clone">Clone it</a> <a href="${changesAddress(repository)}">What changed since</a> <a href="${shownAddress(repository, `${home}/restore`)}">Restore to here</a> <a href="${home}">Back to now</a></span></section>`;
 }
 
-/** The time that a page of the past shows, if it has one; null for a page of now. */
+/** The time that a page of the past shows, if it has one; null for a page of today. */
 export function momentShown({ asOf, entity }: Pick<FoundRepository, 'asOf' | 'entity'>): Timestamp | null {
   if (asOf === undefined) return null;
   // The event is the last one folded.

@@ -2,7 +2,7 @@
  * What changed between two moments: refs, and the files of one of them.
  *
  * Invariants: only the owner comes here, since it names commits that no ref reaches any more. Such a commit has no page
- * of now, so links lead to the moment at which a ref reached it.
+ * of today, so links lead to the moment at which a ref reached it.
  */
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import {
@@ -159,7 +159,7 @@ const ADDRESSES_OF_FILE = 4;
 
 async function filesView(asked: PageRequest, { both, page, ref, files }: FilesShown, above: Html): Promise<Html> {
   const { diff, before, after } = files;
-  const name = html`<bdi>${shownName(shortNameOf('branch', files.ref) ?? files.ref)}</bdi>`;
+  const name = html`<bdi>${shownName(shortNameOf('branch', files.ref) ?? shortNameOf('tag', files.ref) ?? files.ref)}</bdi>`;
   if (diff === null || after === null) {
     return html`<h2>Files of ${name}</h2><p class="soft">It led to no commit at the later moment.</p>`;
   }

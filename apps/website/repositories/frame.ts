@@ -23,8 +23,8 @@ import {
   switchAddress,
 } from './addresses.ts';
 import { asOfBand, momentField } from './as-of.ts';
+import type { AskedPage } from './asked-page.ts';
 import { momentPicker } from './moment-picker.ts';
-import type { PageRequest } from './page-request.ts';
 import { shortId, shownName } from './shown-text.ts';
 
 export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Search' | 'Activity' | 'Settings';
@@ -43,10 +43,7 @@ interface FrameOptions {
   readonly scripts?: readonly ScriptName[];
 }
 
-/** What the head of a page shows. */
-type Framed = Pick<PageRequest, 'visit' | 'repository' | 'takesMoment'>;
-
-export function showRepositoryPage(asked: Framed, options: FrameOptions, content: Content): SiteAnswer {
+export function showRepositoryPage(asked: AskedPage, options: FrameOptions, content: Content): SiteAnswer {
   const { visit, repository } = asked;
   const { account, owned } = repository;
   const name = `${account.username}/${owned.name}`;
@@ -61,14 +58,14 @@ export function showRepositoryPage(asked: Framed, options: FrameOptions, content
   const { status = 200, headers = {} } = options;
   const scripts: readonly ScriptName[] = ['go-to-file.js', 'moments.js', 'ref-picker.js', ...(options.scripts ?? [])];
   const moment = momentText(repository);
-  // As exact as the address has it.
+  // The title is as exact as the address.
   const asOf = moment === null ? null : `as of ${moment}`;
   const title = [options.title, name, asOf].filter((part) => part !== null).join(' · ');
   return showPage(page(visit, { title, head, scripts }, html`${asOfBand(asked)}${content}`), status, headers);
 }
 
 /** The page of what went wrong below a repository that the person sees. */
-export function showRepositoryProblem(asked: Framed, problem: Problem): SiteAnswer {
+export function showRepositoryProblem(asked: AskedPage, problem: Problem): SiteAnswer {
   const { visit, repository } = asked;
   const label = `${repository.account.username}/${repository.owned.name}`;
   const back = { path: shownAddress(repository, repositoryAddress(repository)), label };
@@ -78,7 +75,7 @@ export function showRepositoryProblem(asked: Framed, problem: Problem): SiteAnsw
 }
 
 /** Does what `notFound` does below a repository that the person sees. */
-export function notFoundHere(asked: Framed): SiteAnswer {
+export function notFoundHere(asked: AskedPage): SiteAnswer {
   const text = 'Nothing is at this address of the repository. The tabs above lead to what there is.';
   return showRepositoryProblem(asked, { status: 404, title: 'Page not found', text });
 }
@@ -101,12 +98,12 @@ const TABS: Readonly<Partial<Record<string, Tab>>> = {
 };
 
 /** The tab that an address belongs to. */
-function tabOf({ target }: PageRequest['visit']): Tab {
+function tabOf({ target }: AskedPage['visit']): Tab {
   const [, , , page = ''] = (target.split(/[?#]/, 1)[0] ?? '').split('/');
   return TABS[page] ?? 'Code';
 }
 
-function tabsOf({ repository }: Framed, current: Tab, ref: string): Content {
+function tabsOf({ repository }: AskedPage, current: Tab, ref: string): Content {
   const home = repositoryAddress(repository);
   const tabs: readonly (readonly [Tab, string])[] = [
     ['Code', shownAddress(repository, home)],
@@ -130,15 +127,15 @@ export const PICKED_MAX = 20;
 export const PICKED_BYTES_MAX = 3_000;
 
 /** The way to the files of a ref by a part of their path. */
-export function goToFile({ repository }: Pick<PageRequest, 'repository'>, ref: string): Html {
+export function goToFile({ repository }: Pick<AskedPage, 'repository'>, ref: string): Html {
   return html`<a class="button quiet" href="${filesAddress(repository, ref)}">Go to file</a>`;
 }
 
-type PickingAsked = Pick<PageRequest, 'repository'> & { readonly context: FindRefsContext };
+type PickingAsked = Pick<AskedPage, 'repository'> & { readonly context: FindRefsContext };
 
 /**
- * A list of branches and tags that lead to the same path, or to the nearest folder of it that they have; and a field for
- * the name of any other ref or commit.
+ * A list of branches and tags that lead to the same path, or to the nearest folder of it that they have; and a field
+ * for the name of any other ref or commit.
  */
 export async function refPicker(
   asked: PickingAsked,
@@ -211,7 +208,7 @@ export const CRUMBS_BYTES_MAX = 3_000;
 /**
  * The path as links to its folders; its own name is last and no link. Of a very long path the last folders are named.
  */
-export function breadcrumbs({ repository }: PageRequest, ref: string, names: readonly Uint8Array[]): Html {
+export function breadcrumbs({ repository }: AskedPage, ref: string, names: readonly Uint8Array[]): Html {
   const folders = lastCrumbs(names.length - 1, (count) => {
     const address = placeAddress(repository, 'tree', ref, names.slice(0, count));
     return html`/<a href="${address}">${shownName(names[count - 1] ?? '')}</a>`;
@@ -237,7 +234,7 @@ export function lastCrumbs(count: number, linkTo: (count: number) => Html): read
 }
 
 /** The address that git clones from, without a secret: what it gives is what the page shows. */
-export function cloneUrl({ visit, repository }: PageRequest): string {
+export function cloneUrl({ visit, repository }: AskedPage): string {
   const { account, owned, asOf } = repository;
   const moment = asOf === undefined ? '' : `@${momentInUrl(asOf)}`;
   return `${visit.webUrl}/r/${account.username}/${owned.name}${moment}.git`;

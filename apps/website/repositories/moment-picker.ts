@@ -1,5 +1,5 @@
 /**
- * The moment on the bar of every page of a repository: as of now, or as of an earlier one, with a field for another.
+ * The moment on the bar of every page of a repository, today’s or an earlier one, with a field for another.
  *
  * Invariants: a page that can show the past leads to itself at that moment, every other page to the repository's home.
  * Pages cost no query for it: the pushes to choose from are on a page of their own, which the script moments.js puts in
@@ -10,7 +10,7 @@ import { hiddenField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import { changesAddress, MOMENT, repositoryAddress } from './addresses.ts';
 import { momentShown } from './as-of.ts';
-import type { PageRequest } from './page-request.ts';
+import type { AskedPage } from './asked-page.ts';
 
 /** The address of a page below its repository, as a link leads back to it. Internal: of a longer one, to the home. */
 const PLACE_LENGTH_MAX = 500;
@@ -22,24 +22,24 @@ const OF_MOMENT: ReadonlySet<string> = new Set([MOMENT, 'page', 'size', 'before'
 const FORM_PLACE = /^\/(?:edit|create|upload|move|remove)(?:\/|$)/;
 
 /** The path of a page below its repository, as its client wrote it. */
-function pathBelow({ target }: PageRequest['visit']): string {
+function pathBelow({ target }: AskedPage['visit']): string {
   const [path = ''] = target.split(/[?#]/, 1);
   return path.replace(/^\/[^/]+\/[^/]+/, '').replace(/\/$/, '');
 }
 
-function keptQuery({ url }: PageRequest['visit']): readonly [string, string][] {
+function keptQuery({ url }: AskedPage['visit']): readonly [string, string][] {
   const kept = [...url.searchParams].filter(([name]) => !OF_MOMENT.has(name));
   return new URLSearchParams(kept).toString().length > PLACE_LENGTH_MAX ? [] : kept;
 }
 
 /** The path of the page below the repository, with its query; empty for the home. */
-function placeOf(visit: PageRequest['visit'], kept: readonly [string, string][]): string {
+function placeOf(visit: AskedPage['visit'], kept: readonly [string, string][]): string {
   const query = new URLSearchParams([...kept]).toString();
   const place = `${pathBelow(visit)}${query === '' ? '' : `?${query}`}`;
   return place.length > PLACE_LENGTH_MAX ? '' : place;
 }
 
-export function momentPicker(asked: Pick<PageRequest, 'visit' | 'repository' | 'takesMoment'>): Html {
+export function momentPicker(asked: AskedPage): Html {
   const { visit, repository, takesMoment } = asked;
   const home = repositoryAddress(repository);
   const staysHere = takesMoment === true && !FORM_PLACE.test(pathBelow(visit));

@@ -19,14 +19,11 @@ import { notFound } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { commitAddress, MOMENT, repositoryAddress, segmentsOf } from './addresses.ts';
 import { repositoryAsOf } from './as-of.ts';
+import type { AskedPage } from './asked-page.ts';
 import { notFoundHere, showRepositoryProblem } from './frame.ts';
 
-export interface PageRequest {
+export interface PageRequest extends AskedPage {
   readonly context: SiteContext;
-  readonly visit: PersonVisit;
-  readonly repository: FoundRepository;
-  /** Whether the page shows the repository as of the moment that its address names. */
-  readonly takesMoment?: boolean;
 }
 
 type Handler = (visit: PersonVisit, fields?: Fields) => Promise<SiteAnswer>;
@@ -154,7 +151,7 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
  * by default to the commit.
  */
 export function showRefusal(
-  asked: Pick<PageRequest, 'visit' | 'repository' | 'takesMoment'>,
+  asked: AskedPage,
   refusal: Refusal,
   addressOf = (id: string): string => commitAddress(asked.repository, id),
 ): SiteAnswer {

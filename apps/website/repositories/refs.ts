@@ -1,6 +1,6 @@
 /**
- * Branches and tags by a part of their names, each a link to a path or the commits of it: what the picker of refs shows while
- * somebody types, and where it leads with a name that there is not.
+ * Branches and tags by a part of their names, each a link to a path or the commits of it: what the picker of refs shows
+ * while somebody types, and where it leads with a name that there is not.
  */
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html } from '../layout/html.ts';

@@ -54,7 +54,7 @@ function about({ visit, repository }: PageRequest, fields: Fields, errors: Field
   return html`<section class="box"><header><h2>About</h2></header><div class="stack part">${form}</div></section>`;
 }
 
-/** Of an empty repository no branch exists: that needs no warning. */
+/** In an empty repository no branch exists, which needs no warning. */
 function missingBranch(repository: PageRequest['repository']): Content {
   if (repository.entity.state.refs.size === 0 || findDefaultBranch(repository) !== null) return null;
   return html`<p class="note">The branch ${shownName(repository.defaultBranch)} does not exist. Until it is pushed, the repository’s page shows no files, and clones check out nothing. <a href="${repositoryAddress(repository)}/branches">Show the branches</a></p>`;

@@ -132,7 +132,7 @@ export function parseChoice(fields: Fields, { own, now, isChange }: ParseOptions
 }
 
 function errorsOfAll(refusals: readonly Refusal[]): FieldErrors {
-  return Object.assign({}, ...refusals.map(errorsOfRefusal));
+  return Object.fromEntries(refusals.flatMap((refusal) => Object.entries(errorsOfRefusal(refusal))));
 }
 
 export function grantsChosen({ permissions, grants }: Pick<TokenChoice, 'permissions' | 'grants'>): readonly string[] {

@@ -95,7 +95,11 @@ export function parseRule(fields: Fields, own: readonly OwnRepository[]): Parsed
   const repositories = repositoriesChosen(choice, own);
   const { name, issuer, subject, scope } = choice;
   const parsed = NEW_TRUST_RULE.safeParse({
-    ...{ name, issuer, subject, scope, grants: grantsChosen(choice) },
+    name,
+    issuer,
+    subject,
+    scope,
+    grants: grantsChosen(choice),
     claims: 'error' in claims ? {} : claims.claims,
     repository_ids: 'error' in repositories ? [] : repositories.ids,
   });
@@ -128,8 +132,8 @@ export async function saveRule<Saved extends object>(
   if (!('refused' in saved)) return saved;
   const refusals = wanted === null ? [] : await refusalsOfTrustRule(context, wanted, kept);
   const { refused } = saved;
-  const all = [...refusals, ...(refused === null ? [] : [refused])].map(errorsOf);
-  return { refused, errors: Object.assign({}, ...all, errors) };
+  const all = [...refusals, ...(refused === null ? [] : [refused])].flatMap((one) => Object.entries(errorsOf(one)));
+  return { refused, errors: { ...Object.fromEntries(all), ...errors } };
 }
 
 /** A later line of the same claim would silently replace the first, so it is refused. */

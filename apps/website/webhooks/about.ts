@@ -9,9 +9,14 @@ export interface DeliveryAbout {
   readonly ref: string;
 }
 
+/** The cast is sound because this service wrote the payload. */
+function parsePayload(payload: string): JsonObject {
+  return JSON.parse(payload) as JsonObject;
+}
+
 /** Returns null for a payload of no repository, such as that of a ping. */
 export function aboutOf(payload: string): DeliveryAbout | null {
-  const { repository = null, ref = null } = JSON.parse(payload) as JsonObject;
+  const { repository = null, ref = null } = parsePayload(payload);
   const name = isJsonObject(repository) ? (repository['full_name'] ?? null) : null;
   if (typeof name !== 'string' || typeof ref !== 'string') return null;
   return { repository: name, ref: shownName(ref) };

@@ -115,7 +115,7 @@ function signatureFacts(signatures: Readonly<Record<string, string>>): Content {
     const signature = signatures[header];
     return (
       signature !== undefined &&
-      html`<dt>${shown}</dt><dd><code>${signature}</code> <span class="soft">by the secret of now</span></dd>`
+      html`<dt>${shown}</dt><dd><code>${signature}</code> <span class="soft">by the current secret</span></dd>`
     );
   });
 }

@@ -72,8 +72,8 @@ function showWebhook(
       ? noDeliveries()
       : html`${filterForm(id, deliveries, wanted)}${filtered(visit, id, deliveries, wanted)}`
   }`;
-  const [status = '', event = ''] = [wanted.status === '' ? '' : STATUSES[wanted.status][0], wanted.event];
-  const only = [status, event, wanted.repository].filter((text) => text !== '').join(', ');
+  const status = wanted.status === '' ? '' : STATUSES[wanted.status][0];
+  const only = [status, wanted.event, wanted.repository].filter((text) => text !== '').join(', ');
   const title = `Webhook ${shortUrl(url)}${only === '' ? '' : `: ${only}`}`;
   return showPage(page(visit, { title, head }, content));
 }

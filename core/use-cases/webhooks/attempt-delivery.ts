@@ -188,7 +188,7 @@ async function prepare(context: AttemptContext, account: AccountId, state: Pendi
 }
 
 /**
- * Returns the headers with the signatures that the secrets of now make; null if the vault no longer holds one that is
+ * Returns the headers with the signatures that the current secrets make; null if the vault no longer holds one that is
  * needed.
  */
 export async function signaturesOf(

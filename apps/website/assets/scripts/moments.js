@@ -32,5 +32,6 @@ let isAsked = false;
 picker?.addEventListener('toggle', () => {
   if (!picker.open || isAsked || menu === null || menu === undefined || choose === null || choose === undefined) return;
   isAsked = true;
-  fill(menu, choose);
+  // What cannot be shown leaves the button, which leads to its page.
+  fill(menu, choose).catch(() => undefined);
 });
