@@ -146,7 +146,7 @@ describe('The moments of a repository', () => {
     assert.ok(links.some((link) => link.includes(`/commit/${older}?at=`)));
     for (const link of links.filter((one) => /\/(commit|blob)\//.test(one))) await page(link);
     const ofTag = visibleText(await page(`${address}&ref=v1`));
-    assert.match(ofTag, /Files of v1, which was not there before/);
+    assert.match(ofTag, /Files of v1 , which was not there before/);
     assert.match(visibleText(await page(`${address}&ref=gone`)), /It led to no commit at the later moment/);
     assert.match(
       visibleText(await page(`${address}&ref=nothing`)),
