@@ -164,7 +164,7 @@ describe('The pages of webhooks', () => {
     assert.equal(changed.location, path);
     const shown = await browser.follow(changed);
     assert.match(shown.html, /The webhook is changed\./);
-    assert.match(shown.html, /<p>delete · every repository · <b>inactive<\/b>/);
+    assert.match(shown.html, /<p>delete · all repositories · <b>inactive<\/b>/);
     const moved = await browser.submit(`${path}/edit`, { ...HOOK, url: 'https://other.example/' });
     assert.match(moved.html, /whsec_/);
     const wrong = await browser.submit(`${path}/edit`, { ...HOOK, url: 'http://other.example/' });
