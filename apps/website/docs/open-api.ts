@@ -155,8 +155,21 @@ export function readOpenApi(document: object): ApiReference {
   return {
     version: info.version,
     text: info.description,
-    subjects: [...subjects].map(([name, operations]) => ({ name, slug: slugOf(name), operations })),
+    subjects: [...subjects].flatMap(([name, operations]) => partsOf(name, operations)),
   };
+}
+
+/** Operations on one page, which stays small. Internal: those beyond are on the next page of the subject. */
+const PAGE_OPERATIONS_MAX = 8;
+
+function partsOf(name: string, operations: readonly ApiOperation[]): readonly ApiSubject[] {
+  const parts: ApiSubject[] = [];
+  for (let first = 0; first < operations.length; first += PAGE_OPERATIONS_MAX) {
+    const part = first === 0 ? name : `${name} ${parts.length + 1}`;
+    const shown = operations.slice(first, first + PAGE_OPERATIONS_MAX);
+    parts.push({ name: part, slug: slugOf(part), operations: shown });
+  }
+  return parts;
 }
 
 function slugOf(name: string): string {

@@ -26,7 +26,7 @@ describe('The documentation', () => {
   beforeAll(async () => {
     fixture = await createWebsiteFixture();
     const { html } = await fixture.browser().get('/docs/api');
-    subjects.push(...new Set([...html.matchAll(/"(\/docs\/api\/[a-z-]+)"/g)].map(([, path = '']) => path)));
+    subjects.push(...new Set([...html.matchAll(/"(\/docs\/api\/[a-z0-9-]+)"/g)].map(([, path = '']) => path)));
   });
   afterAll(() => fixture.close());
 
