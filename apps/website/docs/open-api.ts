@@ -160,7 +160,7 @@ export function readOpenApi(document: object): ApiReference {
 }
 
 /** Operations on one page, which stays small. Internal: those beyond are on the next page of the subject. */
-const PAGE_OPERATIONS_MAX = 8;
+const PAGE_OPERATIONS_MAX = 10;
 
 function partsOf(name: string, operations: readonly ApiOperation[]): readonly ApiSubject[] {
   const parts: ApiSubject[] = [];
