@@ -26,6 +26,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   416: 'The range lies outside the file',
   422: 'The input does not fit, or a rule of the service refuses it',
   429: 'Too often, too many at the same time, or the rate of the token or its account is used up: try again after the seconds of Retry-After',
+  500: 'What the service holds was changed or lost, which no retry cures: its operator must act',
   503: 'The service cannot answer now: try again after the seconds of Retry-After',
 };
 

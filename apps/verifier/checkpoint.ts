@@ -2,7 +2,8 @@
  * Signed notes (https://c2sp.org/signed-note) and the checkpoints in them (https://c2sp.org/tlog-checkpoint).
  *
  * Invariants: a note is signed if at least one known key signed it, and no signature under the name and hash of a
- * known key is wrong. A checkpoint's origin is the key's name, then `/log/` and the id of the account.
+ * known key is wrong. A checkpoint's origin is the key's name, then `/log/` and the id of the account. A signature by
+ * nobody who is known says nothing: neither that the note is true, nor that it is not.
  */
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { type Hash, hashOfBase64 } from './tree.ts';
@@ -16,17 +17,20 @@ export interface VerifierKey {
   readonly name: string;
   /** Eight digits of hex. */
   readonly hash: string;
-  readonly key: KeyObject;
+  /** Null for a kind of key that this verifier does not know: it knows Ed25519. */
+  readonly key: KeyObject | null;
 }
 
-/** Reads `<name>+<hash>+<base64>`; null for any other text, and for keys that are not of Ed25519. */
+/** Reads `<name>+<hash>+<base64>`; null for any other text. */
 export function parseKey(text: string): VerifierKey | null {
   const [, name, hash, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? [];
   if (name === undefined || hash === undefined || encoded === undefined) return null;
   const bytes = Buffer.from(encoded, 'base64');
-  if (bytes.length !== 33 || bytes[0] !== ED25519 || bytes.toString('base64') !== encoded) return null;
+  if (bytes.length < 2 || bytes.toString('base64') !== encoded) return null;
   const named = createHash('sha256').update(`${name}\n`).update(bytes).digest('hex');
   if (named.slice(0, 8) !== hash) return null;
+  if (bytes[0] !== ED25519) return { name, hash, key: null };
+  if (bytes.length !== 33) return null;
   const key = createPublicKey({ key: Buffer.concat([DER_PREFIX, bytes.subarray(1)]), format: 'der', type: 'spki' });
   return { name, hash, key };
 }
@@ -80,16 +84,22 @@ function parseSignature(line: string): Signature | null {
   return { name, hash: bytes.subarray(0, 4).toString('hex'), bytes: bytes.subarray(4) };
 }
 
-/** Returns the keys that signed the note; a text that says what is wrong if one did not, or if none is known. */
-export function signersOf(note: Note, keys: readonly VerifierKey[]): readonly VerifierKey[] | string {
+/** What the signatures of a note say by the keys that are known. */
+export type Signing =
+  | { readonly state: 'signed'; readonly signers: readonly VerifierKey[] }
+  | { readonly state: 'wrong' | 'unknown'; readonly why: string };
+
+export function signingOf(note: Note, keys: readonly VerifierKey[]): Signing {
   const signers: VerifierKey[] = [];
+  let unknown = 'none of the given keys signed it';
   for (const { name, hash, bytes } of note.signatures) {
     for (const known of keys.filter((key) => key.name === name && key.hash === hash)) {
-      if (!verify(null, Buffer.from(note.text), known.key, bytes)) return `the signature of ${name}+${hash} is wrong`;
-      signers.push(known);
+      if (known.key === null) unknown = `${name}+${hash} is a kind of key that this verifier does not know`;
+      else if (verify(null, Buffer.from(note.text), known.key, bytes)) signers.push(known);
+      else return { state: 'wrong', why: `the signature of ${name}+${hash} is wrong` };
     }
   }
-  return signers.length > 0 ? signers : 'none of the given keys signed it';
+  return signers.length > 0 ? { state: 'signed', signers } : { state: 'unknown', why: unknown };
 }
 
 export interface Checkpoint {
@@ -111,10 +121,16 @@ export function parseCheckpoint(text: string): Checkpoint | null {
   return { origin, account, size: Number(size), root, note };
 }
 
-/** Returns what is wrong with the signature of a checkpoint; null if a key of its log signed it. */
-export function signatureFault({ note, origin }: Checkpoint, keys: readonly VerifierKey[]): string | null {
-  const signers = signersOf(note, keys);
-  if (typeof signers === 'string') return signers;
-  const isOwn = signers.some(({ name }) => origin.startsWith(`${name}/log/`));
-  return isOwn ? null : `its keys are not those of ${origin}`;
+/** Whether a key of its log signed a checkpoint. */
+export function checkpointSigning({ note, origin }: Checkpoint, keys: readonly VerifierKey[]): Signing {
+  const signing = signingOf(note, keys);
+  if (signing.state !== 'signed') return signing;
+  const isOwn = signing.signers.some(({ name }) => origin.startsWith(`${name}/log/`));
+  return isOwn ? signing : { state: 'wrong', why: `its keys are not those of ${origin}` };
+}
+
+/** Returns why a checkpoint does not count as signed; null if a key of its log signed it. */
+export function signatureFault(checkpoint: Checkpoint, keys: readonly VerifierKey[]): string | null {
+  const signing = checkpointSigning(checkpoint, keys);
+  return signing.state === 'signed' ? null : signing.why;
 }

@@ -7,6 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { canonicalText, isArray, isObject, type Json, type JsonObject } from './canonical.ts';
+import { isInstant } from './slice.ts';
 import { type Hash, leafHash } from './tree.ts';
 
 export interface CheckedEntry {
@@ -14,6 +15,7 @@ export interface CheckedEntry {
   readonly stream: string;
   readonly type: string;
   readonly revision: number;
+  readonly occurredAt: string;
   readonly leaf: Hash;
   readonly openings: number;
 }
@@ -24,12 +26,12 @@ const MEMBERS: readonly (readonly [name: string, isValid: (value: Json) => boole
   ['causation_id', (value) => value === null || isText(value)],
   ['data', isObject],
   ['id', isText],
-  ['occurred_at', (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)],
+  ['occurred_at', (value) => typeof value === 'string' && isInstant(value)],
   ['request_id', isText],
   ['revision', isCount],
   ['sequence', isCount],
   ['source_address_ref', (value) => value === null || isReference(value)],
-  ['stream', (value) => typeof value === 'string' && /^[A-Za-z]+-./.test(value)],
+  ['stream', (value) => typeof value === 'string' && /^[A-Za-z]+-[^\n\r\u2028\u2029]/.test(value)],
   ['type', isText],
   ['version', (value) => isCount(value) && value !== 0],
 ];
@@ -50,14 +52,18 @@ function isActor(value: Json): boolean {
   return isObject(value) && Object.keys(value).length === 2 && isText(value['kind'] ?? 0) && isText(value['id'] ?? 0);
 }
 
+/** A line of an export. A guard has no openings. */
+export interface EntryLine {
+  readonly entry: JsonObject;
+  readonly leaf: string;
+  readonly openings: JsonObject | null;
+}
+
 /**
  * Returns what the entry says, or a text that says what is wrong with it. `line` is the whole line, which must be its
  * canonical text.
  */
-export function checkEntry(
-  { entry, leaf, openings }: { readonly entry: JsonObject; readonly leaf: string; readonly openings: JsonObject },
-  line: string,
-): CheckedEntry | string {
+export function checkEntry({ entry, leaf, openings }: EntryLine, line: string): CheckedEntry | string {
   if (Object.keys(entry).length !== MEMBERS.length) return 'its entry has not exactly the twelve members';
   let hashed = '';
   let whole = '';
@@ -70,20 +76,22 @@ export function checkEntry(
       whole += (whole === '' ? '' : ',') + member;
       if (name !== 'sequence') hashed += (hashed === '' ? '' : ',') + member;
     }
-    const canonical = `{"entry":{${whole}},"leaf":${canonicalText(leaf)},"openings":${canonicalText(openings, 1)}}`;
+    const head = `{"entry":{${whole}},${openings === null ? '"guard":true,' : ''}"leaf":${canonicalText(leaf)}`;
+    const canonical = openings === null ? `${head}}` : `${head},"openings":${canonicalText(openings, 1)}}`;
     if (canonical !== line) return 'it is not canonical JSON (RFC 8785)';
   } catch (error) {
     if (error instanceof SyntaxError) return error.message;
     throw error;
   }
-  const count = countOpenings(entry, openings);
+  const count = openings === null ? 0 : countOpenings(entry, openings);
   if (typeof count === 'string') return count;
-  const { sequence, revision, stream, type } = entry;
+  const { sequence, revision, stream, type, occurred_at: occurredAt } = entry;
   // Their forms were checked above.
   if (!isCount(sequence ?? null) || !isCount(revision ?? null)) return 'its entry has no sequence and revision';
   if (typeof stream !== 'string' || typeof type !== 'string') return 'its entry has no stream and type';
-  const leafOfEntry = leafHash(`{${hashed}}`);
-  return { sequence: Number(sequence), revision: Number(revision), stream, type, leaf: leafOfEntry, openings: count };
+  if (typeof occurredAt !== 'string') return 'its entry has no occurred_at';
+  const ofEntry = { sequence: Number(sequence), revision: Number(revision), stream, type, occurredAt };
+  return { ...ofEntry, leaf: leafHash(`{${hashed}}`), openings: count };
 }
 
 /** Returns how many references are opened, or what is wrong with an opening. */

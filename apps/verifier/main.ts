@@ -1,21 +1,27 @@
 /**
- * `strata-verify FILE [--keys FILE] [--checkpoint FILE ...]`: verifies an export of an account's log.
+ * `strata-verify FILE... | FOLDER [options]`: verifies exports of accounts' logs.
  *
- * Invariants: the exit status is 0 only for an export without a fault: 1 for a fault, 2 for a wrong use.
+ * Invariants: the exit status is 0 only for exports that are verified: 1 if one is refuted, else 2 if one cannot be
+ * decided, and for a wrong use.
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readCheckpoint, readKeys, verifyFile } from './file.ts';
-import { reportText } from './report.ts';
-import { VerifyError } from './verify.ts';
+import { readCheckpoint, readKeys } from './file.ts';
+import { exportsOf, type Judged, judge, together } from './judge.ts';
+import { FORM_1_WARNING, reportText } from './report.ts';
+import { parseInstant } from './slice.ts';
 
-const USAGE = `Usage: strata-verify FILE [--keys FILE] [--checkpoint FILE ...]
+const USAGE = `Usage: strata-verify FILE... | FOLDER [--keys FILE] [--checkpoint FILE ...] [--since TIME] [--until TIME]
 
-Verifies an export of an account's log of Strata, offline.
+Verifies exports of accounts' logs of Strata, offline: files, or those of a folder that are called *.ndjson.
 
   --keys FILE        the service's keys, from its /.well-known/strata-log-keys
-  --checkpoint FILE  a checkpoint that was kept, which the export must continue; may be given again
+  --checkpoint FILE  a checkpoint that was kept, which the exports of its log must continue; may be given again
+  --since TIME       the beginning of the range that was asked for: the exports must prove it
+  --until TIME       the end of the range that was asked for
   --version          print the version
+
+Exit status: 0 verified, 1 refuted, 2 not decidable, such as without --keys, or used wrongly.
 `;
 
 async function main(): Promise<number> {
@@ -24,20 +30,53 @@ async function main(): Promise<number> {
     options: {
       keys: { type: 'string', multiple: true, default: [] },
       checkpoint: { type: 'string', multiple: true, default: [] },
+      since: { type: 'string', multiple: true, default: [] },
+      until: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean', short: 'V' },
     },
   });
-  const [file, ...others] = positionals;
   if (values.help === true) return print(0, USAGE);
   if (values.version === true) return print(0, `${readVersion()}\n`);
-  if (file === undefined || others.length > 0) return print(2, USAGE);
-  const [keysFile, ...otherKeys] = values.keys;
-  if (otherKeys.length > 0) throw new TypeError('--keys is given twice: give it once');
+  if (positionals.length === 0) return print(2, USAGE);
+  const keysFile = once('keys', values.keys);
+  const asked = { since: timeOf('since', values.since), until: timeOf('until', values.until) };
   const keys = keysFile === undefined ? null : await given(keysFile, readKeys);
   const older = await Promise.all(values.checkpoint.map((name) => given(name, readCheckpoint)));
-  const verified = await verifyFile(file, { keys, older });
-  return print(0, reportText(verified, { withKeys: keys !== null, older: older.length }));
+  const files = await exportsOf(positionals);
+  const all: Judged[] = [];
+  for await (const judged of judge(files, { keys, older, asked })) {
+    all.push(judged);
+    const isAsked = asked.since !== null || asked.until !== null;
+    printJudged(judged, { withKeys: keys !== null, isAsked }, files.length > 1);
+  }
+  const { status, unused } = together(all, older);
+  for (const { origin } of unused) print(2, `strata-verify: no export is of ${origin}, as a given checkpoint is\n`);
+  return status;
+}
+
+function printJudged(judged: Judged, options: Parameters<typeof reportText>[1], isNamed: boolean): void {
+  if (judged.verified === null) {
+    print(judged.status, `strata-verify: ${judged.why}\n`);
+    return;
+  }
+  const { file, verified } = judged;
+  if (verified.range === null) print(2, `strata-verify: warning: ${file}: ${FORM_1_WARNING}\n`);
+  print(0, `${isNamed ? `${file}\n` : ''}${reportText(verified, options)}`);
+}
+
+/** The first of two would be lost without a word. */
+function once(name: string, values: readonly string[]): string | undefined {
+  if (values.length > 1) throw new TypeError(`--${name} is given twice: give it once`);
+  return values[0];
+}
+
+function timeOf(name: string, values: readonly string[]): string | null {
+  const text = once(name, values);
+  if (text === undefined) return null;
+  const at = parseInstant(text);
+  if (at === null) throw new TypeError(`--${name} is no RFC 3339 time such as 2026-11-21T10:00:00Z`);
+  return at;
 }
 
 function readVersion(): string {
@@ -54,20 +93,21 @@ async function given<Content>(file: string, read: (file: string) => Promise<Cont
   }
 }
 
+/** Writes to standard error unless the status is 0. */
 function print(status: number, text: string): number {
   (status === 0 ? process.stdout : process.stderr).write(text);
   return status;
 }
 
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  // Only what is without a fault is printed there: a reader that has gone has seen enough of it.
-  if (code === 'EPIPE') process.exit(0);
+  // A reader that has gone has seen enough of it; the exit status is still that of all files.
+  if (code === 'EPIPE') return;
   const why = code === 'ENOSPC' ? 'the disk is full' : code;
-  process.exit(print(1, `strata-verify: standard output cannot be written: ${why}\n`));
+  process.exit(print(2, `strata-verify: standard output cannot be written: ${why}\n`));
 });
 try {
   process.exitCode = await main();
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error);
-  process.exitCode = print(error instanceof VerifyError ? 1 : 2, `strata-verify: ${message}\n`);
+  process.exitCode = print(2, `strata-verify: ${message}\n`);
 }

@@ -90,28 +90,45 @@ export function rootOf({ subtrees }: Range): Hash {
   return subtrees.slice(0, -1).reduceRight((right, { hash }) => nodeHash(hash, right), last.hash);
 }
 
+export interface TreeHead {
+  readonly size: number;
+  readonly root: Hash;
+}
+
 /**
  * Returns whether the proof shows that the tree of `to` leaves begins with that of `from` leaves: RFC 9162, section
  * 2.1.4.2.
  */
-export function isConsistent(
-  from: { readonly size: number; readonly root: Hash },
-  to: { readonly size: number; readonly root: Hash },
-  proof: readonly Hash[],
-): boolean {
+export function isConsistent(from: TreeHead, to: TreeHead, proof: readonly Hash[]): boolean {
   if (from.size > to.size) return false;
   if (from.size === to.size) return proof.length === 0 && from.root === to.root;
   if (from.size === 0) return proof.length === 0 && from.root === EMPTY_ROOT;
+  return subtreesProved(from, to, proof) !== null;
+}
+
+/**
+ * Returns the leaves of the older tree, of 1 leaf or more and fewer than the newer one, as the proof between the two has
+ * them: every hash that stands to the left in both trees is one of its complete subtrees. Null for a wrong proof.
+ */
+export function provedPrefix(from: TreeHead, to: TreeHead, proof: readonly Hash[]): Range | null {
+  const subtrees = subtreesProved(from, to, proof);
+  return subtrees === null ? null : rangeOf(0, from.size, subtrees);
+}
+
+/** From left to right. */
+function subtreesProved(from: TreeHead, to: TreeHead, proof: readonly Hash[]): readonly Hash[] | null {
   const isWhole = Number.isInteger(Math.log2(from.size));
   const [first, ...rest] = isWhole ? [from.root, ...proof] : proof;
-  if (first === undefined) return false;
+  if (first === undefined) return null;
+  const subtrees = [first];
   let [older, newer] = [first, first];
   let [node, last] = [from.size - 1, to.size - 1];
   const up = (): void => void ([node, last] = [Math.floor(node / 2), Math.floor(last / 2)]);
   while (node % 2 === 1) up();
   for (const hash of rest) {
-    if (last === 0) return false;
+    if (last === 0) return null;
     if (node % 2 === 1 || node === last) {
+      subtrees.unshift(hash);
       older = nodeHash(hash, older);
       newer = nodeHash(hash, newer);
       while (node % 2 === 0 && node !== 0) up();
@@ -120,7 +137,7 @@ export function isConsistent(
     }
     up();
   }
-  return last === 0 && older === from.root && newer === to.root;
+  return last === 0 && older === from.root && newer === to.root ? subtrees : null;
 }
 
 /** Returns whether the proof shows that a leaf is in the tree: RFC 9162, section 2.1.3.2. */

@@ -1,15 +1,17 @@
 /**
- * Verifies an export of an account's log: form, order, revisions, openings, leaves, tree and signature.
+ * Verifies an export of an account's log: form, order, revisions, openings, leaves, edges, tree and signature.
  *
  * Invariants:
  * - it takes one line at a time, and its memory grows with the number of the log's streams and with nothing else;
  * - every change of an entry is named by its line, or, if entry and leaf were forged together, by the checkpoints
  *   between which it lies. An opening that was left out is an erasure, and no fault;
+ * - what cannot be decided never hides what is wrong: all else is checked before it is told;
  * - nothing of the service is imported: what is checked here was written against the documents alone.
  */
 import { canonicalText, isArray, isObject, type Json, type JsonObject, parseJson } from './canonical.ts';
-import { type Checkpoint, parseCheckpoint, signatureFault, type VerifierKey } from './checkpoint.ts';
+import { type Checkpoint, checkpointSigning, parseCheckpoint, type VerifierKey } from './checkpoint.ts';
 import { checkEntry, createEntryOrder, type EntryOrder } from './entry.ts';
+import { createEdges, type Edges, type ProvedRange, sliceEnding } from './slice.ts';
 import { emptyRange, type Hash, hashOfBase64, type Range, rangeOf, rootOf, withLeaf, withRange } from './tree.ts';
 
 /** What is wrong, and on which line, counted from 1. */
@@ -27,6 +29,10 @@ export interface VerifyOptions {
   readonly keys: readonly VerifierKey[] | null;
   /** Checkpoints that were kept, in any order. */
   readonly older: readonly Checkpoint[];
+  /** Leaves out older checkpoints of other logs: several exports are verified with them. */
+  readonly ofSeveral?: boolean;
+  /** The range that was asked for, as far as it is known; it must be the one that is proved. */
+  readonly asked?: { readonly since: string | null; readonly until: string | null };
 }
 
 export interface Verified {
@@ -36,12 +42,22 @@ export interface Verified {
   readonly to: number;
   readonly isWhole: boolean;
   readonly openings: number;
+  /** Lines beside the entries, which show the slice's neighbours. */
+  readonly guards: number;
+  /** Null for a slice of form 1, which may hide entries at its edges. */
+  readonly range: ProvedRange | null;
+  readonly isSigned: boolean;
+  /** The older checkpoints that it continues. */
+  readonly older: readonly Checkpoint[];
+  /** Why it is not verified although nothing is wrong with it; empty if it is. */
+  readonly undecided: readonly string[];
 }
 
 /** A longer line is refused: an entry has at most about 1 MiB, and its openings some kilobytes. */
 export const LINE_LENGTH_MAX = 8 * 1024 * 1024;
 
-const ENDINGS = ['checkpoint', 'checkpoint,from,left,right'];
+const FORM_2 = 'checkpoint,form,from,guards,left,right,since,until';
+const ENDINGS = ['checkpoint', 'checkpoint,from,left,right', FORM_2];
 
 export interface Verifier {
   /** Takes the next line, without its line feed. Throws VerifyError. */
@@ -56,7 +72,11 @@ interface Reading {
   /** The smallest first. */
   readonly older: readonly Checkpoint[];
   readonly sizes: ReadonlySet<number>;
+  readonly ofSeveral: boolean;
+  readonly asked: VerifyOptions['asked'];
   readonly order: EntryOrder;
+  readonly edges: Edges;
+  readonly undecided: string[];
   /** The entries as they were when the log had the size of an older checkpoint. */
   readonly prefixes: Map<number, Range>;
   /** What entries say of older checkpoints: that the service accepted their loss. By size and root. */
@@ -68,12 +88,16 @@ interface Reading {
   verified: Verified | null;
 }
 
-export function createVerifier({ keys, older }: VerifyOptions): Verifier {
+export function createVerifier({ keys, older, ofSeveral = false, asked }: VerifyOptions): Verifier {
   const reading: Reading = {
     keys,
+    ofSeveral,
+    asked,
     older: older.toSorted((a, b) => a.size - b.size),
     sizes: new Set(older.map(({ size }) => size)),
     order: createEntryOrder(),
+    edges: createEdges((message, line) => new VerifyError(line ?? reading.line, message)),
+    undecided: [],
     prefixes: new Map(),
     lost: new Map(),
     line: 0,
@@ -87,7 +111,7 @@ export function createVerifier({ keys, older }: VerifyOptions): Verifier {
       if (reading.verified !== null) throw fault(reading, 'it stands behind the checkpoint');
       const value = parseLine(reading, text);
       const names = Object.keys(value).toSorted().join();
-      if (names === 'entry,leaf,openings') takeEntry(reading, value, text);
+      if (names === 'entry,leaf,openings' || names === 'entry,guard,leaf') takeEntry(reading, value, text);
       else if (ENDINGS.includes(names)) takeEnd(reading, value, text);
       else throw fault(reading, 'it is neither an entry nor a checkpoint');
     },
@@ -115,11 +139,12 @@ function parseLine(reading: Reading, text: string): JsonObject {
 }
 
 function takeEntry(reading: Reading, value: JsonObject, text: string): void {
-  const { entry, leaf, openings } = value;
-  if (!isObject(entry) || typeof leaf !== 'string' || !isObject(openings)) {
+  const { entry, leaf, openings = null, guard } = value;
+  const isGuard = guard !== undefined;
+  if (!isObject(entry) || typeof leaf !== 'string' || !(isGuard ? guard === true : isObject(openings))) {
     throw fault(reading, 'it has no entry, leaf and openings');
   }
-  const checked = checkEntry({ entry, leaf, openings }, text);
+  const checked = checkEntry({ entry, leaf, openings: isObject(openings) ? openings : null }, text);
   if (typeof checked === 'string') throw fault(reading, checked);
   const named = hashOfBase64(leaf);
   if (named === null) throw fault(reading, 'its leaf is no hash in base64');
@@ -128,6 +153,7 @@ function takeEntry(reading: Reading, value: JsonObject, text: string): void {
   if (checked.sequence !== range.end) throw outOfPlace(reading, checked.sequence, range);
   const disorder = reading.order.add(entry, checked, reading.line);
   if (disorder !== null) throw fault(reading, disorder);
+  reading.edges.add(checked, isGuard, reading.line);
   const grown = withLeaf(range, named);
   for (const prefix of [range, grown]) if (reading.sizes.has(prefix.end)) reading.prefixes.set(prefix.end, prefix);
   reading.entries = grown;
@@ -168,8 +194,7 @@ function takeEnd(reading: Reading, value: JsonObject, text: string): void {
   const { checkpoint: note } = value;
   const checkpoint = typeof note === 'string' ? parseCheckpoint(note) : null;
   if (checkpoint === null) throw fault(reading, 'its checkpoint is not that of an account');
-  const unsigned = keys === null ? null : signatureFault(checkpoint, keys);
-  if (unsigned !== null) throw fault(reading, `the checkpoint is not signed: ${unsigned}`);
+  const isSigned = keys !== null && isSignedBy(reading, checkpoint, keys, 'the checkpoint');
   const isWhole = Object.keys(value).length === 1;
   const parts = isWhole ? wholeOf(entries, checkpoint) : sliceOf(value, entries, checkpoint);
   if (typeof parts === 'string') throw fault(reading, parts);
@@ -177,13 +202,68 @@ function takeEnd(reading: Reading, value: JsonObject, text: string): void {
   if (isWhole && own.begin !== 0) throw new VerifyError(1, 'the export begins behind sequence 0');
   const other = order.accountFault(checkpoint.account);
   if (other !== null) throw new VerifyError(other.line, other.message);
-  const proved = provePrefixes(reading, checkpoint, parts);
+  const range = rangeShown(reading, value, checkpoint.size);
+  const { proved, continued } = provePrefixes(reading, checkpoint, parts);
   if (rootOf(withRange(withRange(left, own), right)) !== checkpoint.root) {
     const changed = changedBetween(Math.max(own.begin, proved), own.end, own);
     throw fault(reading, `the entries are not those that the checkpoint signs: ${changed}`);
   }
-  if (canonicalText(value) !== text) throw fault(reading, 'it is not canonical JSON (RFC 8785)');
-  reading.verified = { checkpoint, from: own.begin, to: own.end, isWhole, openings };
+  if (!isCanonical(value, text)) throw fault(reading, 'it is not canonical JSON (RFC 8785)');
+  compareWithAsked(reading, range, own.end === checkpoint.size);
+  const { undecided } = reading;
+  const { guards } = reading.edges;
+  const ofFile = { checkpoint, from: own.begin, to: own.end, isWhole, openings, guards };
+  reading.verified = { ...ofFile, range, isSigned, older: continued, undecided };
+}
+
+function isCanonical(value: JsonObject, text: string): boolean {
+  try {
+    return canonicalText(value) === text;
+  } catch (error) {
+    // It has no canonical text.
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}
+
+/** Throws for a wrong signature; that of nobody who is known leaves the verdict open. */
+function isSignedBy(reading: Reading, checkpoint: Checkpoint, keys: readonly VerifierKey[], name: string): boolean {
+  const signing = checkpointSigning(checkpoint, keys);
+  if (signing.state === 'wrong') throw fault(reading, `${name} is not signed: ${signing.why}`);
+  if (signing.state === 'unknown') reading.undecided.push(`${name} is not signed by a known key: ${signing.why}`);
+  return signing.state === 'signed';
+}
+
+/** Returns the log times that the file proves; null for a slice of form 1. */
+function rangeShown(reading: Reading, value: JsonObject, size: number): ProvedRange | null {
+  const { edges } = reading;
+  const { form, checkpoint: _checkpoint, ...rest } = value;
+  if (form !== undefined) {
+    const ending = sliceEnding(value);
+    if (ending === null) throw fault(reading, 'its form, guards, since and until are not those of a slice of form 2');
+    return edges.ofSlice(ending, size);
+  }
+  if (edges.guards > 0) throw fault(reading, 'it is not the end of a slice of form 2, whose guards stand before it');
+  return Object.keys(rest).length === 0 ? edges.ofWhole() : null;
+}
+
+/** A file proves the range that it has, never the one that was asked for. */
+function compareWithAsked(reading: Reading, range: ProvedRange | null, isLogsEnd: boolean): void {
+  const { since = null, until = null } = reading.asked ?? {};
+  if (since === null && until === null) return;
+  if (range === null) {
+    reading.undecided.push('a slice of form 1 proves no range');
+    return;
+  }
+  if (since !== null && since !== range.since) {
+    const begin = range.since === null ? "the log's start" : range.since;
+    throw fault(reading, `it proves the log from ${begin} on, and not from ${since} on`);
+  }
+  if (until === null || until === range.until) return;
+  const isBeyond = isLogsEnd && (range.until === null || until > range.until);
+  if (!isBeyond) throw fault(reading, `it proves the log until ${range.until}, and not until ${until}`);
+  const end = range.until === null ? 'has no entry' : `ends with an entry of ${range.until}`;
+  reading.undecided.push(`the log ${end}, which proves nothing of the time until ${until}`);
 }
 
 /** Says which lines hold the entries from one sequence up to another. */
@@ -191,13 +271,19 @@ function changedBetween(from: number, to: number, { begin }: Range): string {
   return `of lines ${from - begin + 1} to ${to - begin}, some entry was changed with its leaf`;
 }
 
-/** Returns up to which sequence older checkpoints prove the entries. */
-function provePrefixes(reading: Reading, checkpoint: Checkpoint, { left, own }: Parts): number {
+interface Prefixes {
+  /** Up to which sequence older checkpoints prove the entries. */
+  readonly proved: number;
+  readonly continued: readonly Checkpoint[];
+}
+
+function provePrefixes(reading: Reading, checkpoint: Checkpoint, { left, own }: Parts): Prefixes {
   let proved = 0;
+  const continued: Checkpoint[] = [];
   for (const old of reading.older) {
     const name = `the older checkpoint of ${old.size} entries`;
-    const unsigned = reading.keys === null ? null : signatureFault(old, reading.keys);
-    if (unsigned !== null) throw fault(reading, `${name} is not signed: ${unsigned}`);
+    if (reading.ofSeveral && old.origin !== checkpoint.origin) continue;
+    if (reading.keys !== null) isSignedBy(reading, old, reading.keys, name);
     if (old.origin !== checkpoint.origin) {
       throw fault(reading, `${name} is of ${old.origin}, and this one of ${checkpoint.origin}`);
     }
@@ -207,16 +293,19 @@ function provePrefixes(reading: Reading, checkpoint: Checkpoint, { left, own }: 
     }
     const prefix = old.size === own.begin ? emptyRange(own.begin) : reading.prefixes.get(old.size);
     const before = prefix === undefined ? wholeAt(checkpoint, old) : rootOf(withRange(left, prefix));
-    if (before === null)
-      throw fault(reading, `${name} ends outside of this slice, which cannot show whether it agrees`);
+    if (before === null) {
+      reading.undecided.push(`${name} ends outside of this slice, which cannot show whether it agrees`);
+      continue;
+    }
     if (before !== old.root) {
       const changed = changedBetween(Math.max(own.begin, proved), old.size, own);
       const message = `${name} does not agree: ${changed}, or the log was rewritten`;
       throw fault(reading, withLoss(reading, old, message));
     }
     proved = old.size;
+    continued.push(old);
   }
-  return proved;
+  return { proved, continued };
 }
 
 /** A checkpoint of the same size needs no entries: the two must say the same. */

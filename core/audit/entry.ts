@@ -56,3 +56,8 @@ export function entryLine(event: EntryEvent, sequence: number, leaf: Hash, openi
   const opened = [...openings].map(([ref, { nonce, value }]) => [ref, { nonce, value }] as const);
   return { entry: entryOf(event, sequence), leaf: base64OfHex(leaf), openings: Object.fromEntries(opened) };
 }
+
+/** Returns an entry as a slice shows its neighbours: without openings, and marked as no entry of the slice. */
+export function guardLine(event: EntryEvent, sequence: number, leaf: Hash): JsonObject {
+  return { entry: entryOf(event, sequence), guard: true, leaf: base64OfHex(leaf) };
+}

@@ -11,15 +11,17 @@ import type { EntryEvent } from './entry.ts';
 
 export type ParsedEntry = EntryEvent & { readonly sequence: number };
 
-/** A line holds an entry, or is the last one, with the checkpoint. */
-export type ExportLine = { readonly entry: ParsedEntry } | { readonly checkpoint: JsonValue };
+/** A line holds an entry, shows a neighbour of a slice as a guard, or is the last one, with the checkpoint. */
+export type ExportLine =
+  | { readonly entry: ParsedEntry; readonly isGuard: boolean }
+  | { readonly checkpoint: JsonValue };
 
 /** Throws TypeError for any other text. */
 export function parseExportLine(text: string): ExportLine {
   const line = JSON.parse(text) as JsonValue;
   if (isJsonObject(line)) {
-    const { entry, checkpoint } = line;
-    if (entry !== undefined) return { entry: parseEntry(entry) };
+    const { entry, guard, checkpoint } = line;
+    if (entry !== undefined) return { entry: parseEntry(entry), isGuard: guard !== undefined };
     if (checkpoint !== undefined) return { checkpoint };
   }
   throw new TypeError('Neither an entry nor a checkpoint');

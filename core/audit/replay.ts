@@ -62,7 +62,10 @@ export async function replayExport(
     try {
       const line = parseExportLine(text);
       if ('checkpoint' in line) return fold;
-      const { entry } = line;
+      const { entry, isGuard } = line;
+      // A slice from the log's beginning ends where the guards behind it begin.
+      if (isGuard && fold.sequence > 0) return fold;
+      if (isGuard) throw new TypeError('A slice that begins with a guard is no log from its first entry on');
       if (entry.sequence !== fold.sequence) throw new TypeError(`Entry ${entry.sequence} is not ${fold.sequence}`);
       if (at !== null && later(entry.occurredAt, fold.logTime) > at) return fold;
       keepPart(parts, entry);

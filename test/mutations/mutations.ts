@@ -11,6 +11,7 @@ import { READ_LEASE_MUTATIONS } from './read-leases.ts';
 import { REPEATED_CHANGE_MUTATIONS } from './repeated-changes.ts';
 import { RESTORED_LOG_MUTATIONS } from './restored-logs.ts';
 import { SEARCH_MUTATIONS } from './searches.ts';
+import { SLICE_EDGE_MUTATIONS } from './slice-edges.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 import { TWO_VERSIONS_MUTATIONS } from './two-versions.ts';
 import { UPGRADE_MUTATIONS } from './upgrades.ts';
@@ -29,6 +30,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPEATED_CHANGE_MUTATIONS,
   ...RESTORED_LOG_MUTATIONS,
   ...SEARCH_MUTATIONS,
+  ...SLICE_EDGE_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
   ...TWO_VERSIONS_MUTATIONS,
   ...UPGRADE_MUTATIONS,

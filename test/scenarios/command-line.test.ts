@@ -905,7 +905,10 @@ describe('The command line', () => {
     await fails(1, /log\.ndjson, line 1: its leaf is not the hash of its entry/, ['audit', 'verify', 'log.ndjson'], {
       cwd,
     });
-    await fails(1, /none cannot be read: ENOENT/, ['audit', 'verify', 'none'], { cwd });
+    await fails(2, /none cannot be read: ENOENT/, ['audit', 'verify', 'none'], { cwd });
+    await fails(2, /Nothing is wrong with it, and it is not verified/, ['audit', 'verify', 'slice'], { cwd });
+    const narrower = ['audit', 'verify', 'slice', ...proving, '--since', '2026-02-01T00:00:00Z'];
+    await fails(1, /it proves the log from 2026-01-01T00:00:00\.000Z on, and not from 2026-02-01/, narrower, { cwd });
     await fails(1, /none\/log cannot be written: ENOENT/, ['audit', 'export', 'none/log'], { cwd });
     assert.deepEqual(
       (await readdir(cwd)).filter((name) => name.startsWith('.')),

@@ -19,6 +19,7 @@ export const LONGEST_FIRST: readonly string[] = [
   'test/alerts/alert-drill.long.test.ts',
   'test/security/attacks/held-bodies.long.test.ts',
   'test/scenarios/random-commits.test.ts',
+  'test/apps/verifier/two-verifiers.test.ts',
 ];
 
 export class ServersFirst extends BaseSequencer {

@@ -4,6 +4,7 @@ import { RECORD_CATEGORIES, RECORD_TYPES } from '../../../core/catalogue.ts';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import { STREAM_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import type { SliceForm } from '../../../core/use-cases/auditing/export-account-log.ts';
 import { ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX } from '../limits.ts';
 import { ID, INSTANT, idSchema, pageLength, sequenceNumber, TIMESTAMP } from './common.ts';
 
@@ -90,4 +91,14 @@ export const ACCOUNT_EVENTS_QUERY = z.object({
   ...LOG_TIMES,
 });
 
-export const EXPORT_QUERY = z.object(LOG_TIMES);
+/** Form 1 stays for a year, for verifiers of versions before form 2. */
+const SLICE_FORM = z
+  .enum(['1', '2'])
+  .optional()
+  .transform((form): SliceForm => (form === '1' ? 1 : 2))
+  .meta({
+    description: 'The form of a slice: 2 has guards at its edges, 1 has none.',
+    wire: { type: 'integer', enum: [1, 2], default: 2 },
+  });
+
+export const EXPORT_QUERY = z.object({ ...LOG_TIMES, form: SLICE_FORM });

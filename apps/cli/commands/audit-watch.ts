@@ -1,8 +1,10 @@
 /**
- * `strata audit watch`: keeps each checkpoint that it saw, and asks for the proof that the next one continues it.
+ * `strata audit watch`: keeps each checkpoint that it saw, asks for the proof that the next one continues it, and
+ * verifies the entries between the two.
  *
- * Invariants: a folder is of one log. A checkpoint is kept only if it continues the last one; one that does not is
- * kept apart, as evidence, and the command fails. Nothing that the service says names a file.
+ * Invariants: a folder is of one log. A checkpoint is kept only if it continues the last one, and the service shows the
+ * entries that it signs; one that does not is kept apart, as evidence, and the command fails. Nothing that the service
+ * says names a file.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -15,13 +17,14 @@ import {
   type VerifierKey,
 } from '../../verifier/checkpoint.ts';
 import { readCheckpoint, readKeys } from '../../verifier/file.ts';
-import { base64Of, hashOfBase64, isConsistent } from '../../verifier/tree.ts';
+import { base64Of, emptyRange, hashOfBase64, provedPrefix, type Range } from '../../verifier/tree.ts';
 import { ApiError, type Client } from '../client/client.ts';
 import { readText } from '../client/transport.ts';
 import type { Context, Given } from '../session/context.ts';
 import { codeOf, Failure, usageFailure } from '../session/failure.ts';
 import { type Host, signedIn } from '../session/host.ts';
 import { reading } from './audit.ts';
+import { entriesFault } from './watched-entries.ts';
 
 export async function watch(context: Context, given: Given): Promise<void> {
   const { client, host } = await signedIn(context);
@@ -71,7 +74,7 @@ async function keepLatest(watched: Watched): Promise<void> {
   const checkpoint = parseCheckpoint(note);
   if (checkpoint === null) throw new Failure(1, 'The service answers with no checkpoint of an account');
   const last = await lastKept(folder);
-  const fault = (await signedFault(watched, checkpoint)) ?? (await contradiction(client, last, checkpoint));
+  const fault = (await signedFault(watched, checkpoint)) ?? (await logFault(client, last, checkpoint));
   if (fault !== null) {
     const evidence = join(
       folder,
@@ -94,16 +97,25 @@ async function keepLatest(watched: Watched): Promise<void> {
 /** Losses of one log that are looked through. Internal: a log is restored a few times in its life. */
 const LOSSES_READ = 100;
 
-/** Returns why the checkpoint does not continue the last one; null if it does, or if there is none. */
-async function contradiction(client: Client, last: Checkpoint | null, next: Checkpoint): Promise<string | null> {
-  if (last === null) return null;
+/** Returns why the checkpoint does not continue the last one, or what is wrong with the entries since; null if nothing. */
+async function logFault(client: Client, last: Checkpoint | null, next: Checkpoint): Promise<string | null> {
+  const before = last === null ? emptyRange(0) : await continued(client, last, next);
+  if (typeof before === 'string') return before;
+  return before === null ? null : entriesFault(client, before, next);
+}
+
+/** Returns the leaves that were there before, null if there are no others now, or why the log does not continue them. */
+async function continued(client: Client, last: Checkpoint, next: Checkpoint): Promise<Range | string | null> {
   if (last.origin !== next.origin) return `the checkpoint is of ${next.origin}, and those kept are of ${last.origin}`;
   if (next.size < last.size) return `it has ${next.size} entries, and had ${last.size}`;
   if (next.size === last.size)
     return next.root === last.root ? null : `its ${next.size} entries are not those that it had`;
-  const proof = last.size === 0 ? [] : await proofOf(client, last.size, next.size);
-  if (proof !== null && isConsistent(last, next, proof)) return null;
-  return `nothing proves that its ${next.size} entries begin with the ${last.size} kept`;
+  if (last.size === 0) return emptyRange(0);
+  const proof = await proofOf(client, last.size, next.size);
+  return (
+    (proof === null ? null : provedPrefix(last, next, proof)) ??
+    `nothing proves that its ${next.size} entries begin with the ${last.size} kept`
+  );
 }
 
 /**

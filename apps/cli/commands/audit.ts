@@ -6,14 +6,16 @@
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { readCheckpoint, readKeys, verifyFile } from '../../verifier/file.ts';
-import { reportText } from '../../verifier/report.ts';
-import { type Verified, VerifyError } from '../../verifier/verify.ts';
+import { readCheckpoint, readKeys } from '../../verifier/file.ts';
+import { exportsOf, type Judged, judge, NoExportError, together } from '../../verifier/judge.ts';
+import { FORM_1_WARNING, isDecided, type ReportOptions, reportText } from '../../verifier/report.ts';
+import { parseInstant } from '../../verifier/slice.ts';
+import type { Verified } from '../../verifier/verify.ts';
 import { ApiError } from '../client/client.ts';
 import type { Operations } from '../client/operations.ts';
 import { readText, type WireAnswer } from '../client/transport.ts';
 import type { Context, Given } from '../session/context.ts';
-import { codeOf, Failure } from '../session/failure.ts';
+import { codeOf, Failure, usageFailure } from '../session/failure.ts';
 import { signedIn } from '../session/host.ts';
 import { type Column, tableText } from '../terminal/table.ts';
 import { timeCell } from '../terminal/values.ts';
@@ -103,18 +105,82 @@ async function save(answer: WireAnswer, file: string): Promise<number> {
 
 export async function verify(context: Context, given: Given): Promise<void> {
   const named = (name: string): string => resolve(context.folder, name);
+  const paths = given.several('file');
+  if (paths.length === 0) throw usageFailure('No file is named', 'Name exports, or a folder of them');
   const keysFile = given.text('keys');
-  const keys = keysFile === undefined ? null : await reading(named(keysFile), readKeys);
-  const older = await Promise.all((given.list('checkpoint') ?? []).map((name) => reading(named(name), readCheckpoint)));
-  const verified = await reading(named(given.argument('file')), async (file) => verifyFile(file, { keys, older }));
-  const options = { withKeys: keys !== null, older: older.length };
-  if (context.globals.json) context.terminal.out(`${JSON.stringify(jsonOf(verified, options.withKeys))}\n`);
-  else context.terminal.out(reportText(verified, options));
+  const keys = keysFile === undefined ? null : await readingGiven(named(keysFile), readKeys);
+  const kept = given.list('checkpoint') ?? [];
+  const older = await Promise.all(kept.map((name) => readingGiven(named(name), readCheckpoint)));
+  const asked = { since: timeOf(given, 'since'), until: timeOf(given, 'until') };
+  const files = await filesOf(paths.map(named));
+  const options = { withKeys: keys !== null, isAsked: asked.since !== null || asked.until !== null };
+  const all: Judged[] = [];
+  for await (const judged of judge(files, { keys, older, asked })) {
+    all.push(judged);
+    // The failure at the end names a single one.
+    if (files.length > 1 || judged.verified !== null) showJudged(context, judged, options, files.length > 1);
+  }
+  const { status, unused } = together(all, older);
+  for (const { origin } of unused) context.terminal.warn(`No export is of ${origin}, as a given checkpoint is`);
+  if (status === 0) return;
+  const [first] = all;
+  if (all.length === 1 && first?.verified === null) throw new Failure(status, first.why);
+  if (all.length === 1) throw new Failure(2, 'Nothing is wrong with it, and it is not verified');
+  const count = all.filter((judged) => judged.status === status).length;
+  throw new Failure(status, `${count} of ${all.length} exports ${status === 1 ? 'refuted' : 'not decidable'}`);
 }
 
-function jsonOf({ checkpoint, from, to, isWhole, openings }: Verified, isSigned: boolean): object {
+function showJudged({ globals, terminal }: Context, judged: Judged, options: ReportOptions, isNamed: boolean): void {
+  const { file, status, verified } = judged;
+  if (verified === null) {
+    const verdict = status === 1 ? 'refuted' : 'undecided';
+    if (globals.json) terminal.out(`${JSON.stringify({ file, verdict, fault: judged.why })}\n`);
+    else terminal.warn(judged.why);
+    return;
+  }
+  if (verified.range === null) terminal.warn(`${file}: ${FORM_1_WARNING}`);
+  if (globals.json) terminal.out(`${JSON.stringify({ file, ...jsonOf(verified) })}\n`);
+  else terminal.out(`${isNamed ? `${file}\n` : ''}${reportText(verified, options)}`);
+}
+
+async function filesOf(paths: readonly string[]): Promise<readonly string[]> {
+  try {
+    return await exportsOf(paths);
+  } catch (error) {
+    if (error instanceof NoExportError) throw usageFailure(error.message);
+    throw error instanceof Error && 'path' in error
+      ? usageFailure(`${String(error.path)} cannot be read: ${codeOf(error)}`)
+      : error;
+  }
+}
+
+function timeOf(given: Given, name: string): string | null {
+  const text = given.text(name);
+  const at = text === undefined ? null : parseInstant(text);
+  if (text !== undefined && at === null) throw usageFailure(`${text} is no RFC 3339 time such as 2026-11-21T10:00:00Z`);
+  return at;
+}
+
+function jsonOf(verified: Verified): object {
+  const { checkpoint, from, to, isWhole, openings, guards, range, isSigned, older, undecided } = verified;
   const { account, origin, size } = checkpoint;
-  return { account, log: origin, from, entries: to - from, log_size: size, whole: isWhole, openings, signed: isSigned };
+  return {
+    ...{ verdict: isDecided(verified) ? 'verified' : 'undecided', account, log: origin, from },
+    ...{ entries: to - from - guards, guards, log_size: size, whole: isWhole, openings, signed: isSigned },
+    ...{ since: range?.since ?? null, until: range?.until ?? null, range_proved: range !== null },
+    ...{ older_checkpoints: older.length, open: undecided },
+  };
+}
+
+/** A file that cannot be used leaves the verdict open. */
+async function readingGiven<Content>(file: string, read: (file: string) => Promise<Content>): Promise<Content> {
+  try {
+    return await read(file);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw usageFailure(`${file}: ${error.message}`);
+    if (error instanceof Error && 'syscall' in error) throw usageFailure(`${file} cannot be read: ${codeOf(error)}`);
+    throw error;
+  }
 }
 
 /** Reads a file; a fault in it, or of the disk, is a failure that names it. */
@@ -122,7 +188,6 @@ export async function reading<Content>(file: string, read: (file: string) => Pro
   try {
     return await read(file);
   } catch (error) {
-    if (error instanceof VerifyError) throw new Failure(1, `${file}, ${error.message}`);
     if (error instanceof SyntaxError) throw new Failure(1, `${file}: ${error.message}`);
     throw new Failure(1, `${file} cannot be read: ${codeOf(error)}`);
   }

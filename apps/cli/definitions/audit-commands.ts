@@ -48,14 +48,16 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
       { name: 'file', description: 'where to; a file that is there is replaced when the export is complete' },
     ],
     options: [SINCE, UNTIL],
-    notes: ['With --since or --until it is a slice, which proves its place in the whole log.'],
+    notes: [
+      'With --since or --until it is a slice, which proves its place in the whole log, and what it shows at its edges.',
+    ],
     examples: ['strata audit export log.ndjson'],
     load: async () => (await import('../commands/audit.ts')).exportLog,
   },
   {
     name: 'audit verify',
     summary: 'Verify an export, without the service',
-    arguments: [{ name: 'file', description: 'an export' }],
+    arguments: [{ name: 'file', description: 'exports, or folders of files *.ndjson', several: true }],
     options: [
       KEYS,
       {
@@ -63,11 +65,14 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
         kind: 'list',
         filled: true,
         value: 'FILES',
-        description: 'checkpoints that were kept, which the export must continue',
+        description: 'checkpoints that were kept, which the exports of their logs must continue',
       },
+      { name: 'since', kind: 'text', value: 'TIME', description: 'the range that was asked for begins here' },
+      { name: 'until', kind: 'text', value: 'TIME', description: 'the range that was asked for ends before this' },
     ],
     notes: [
-      'Checks form, order, revisions, openings, leaves, the tree and its signature, and names the line of what is wrong. An opening that is left out is an erasure, and no fault.',
+      'Checks form, order, revisions, openings, leaves, edges, the tree and its signature, and names the line of what is wrong. An opening that is left out is an erasure, and no fault.',
+      'Exit status: 0 verified, 1 refuted, 2 not decidable, such as without --keys. Of several files one that is refuted decides, then one that is not decidable.',
     ],
     examples: ['strata audit verify log.ndjson --keys strata-log-keys --checkpoint kept/42.txt'],
     load: async () => (await import('../commands/audit.ts')).verify,
@@ -112,7 +117,7 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     name: 'audit watch',
-    summary: 'Keep checkpoints, and fail when two do not agree',
+    summary: 'Keep checkpoints, verify what is new, and fail when two do not agree',
     options: [
       {
         name: 'folder',
@@ -131,7 +136,7 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
       KEYS,
     ],
     notes: [
-      'Without --keys, the keys that the service names at first are kept and trusted. A checkpoint that contradicts the one before it is kept as evidence.',
+      'Without --keys, the keys that the service names at first are kept and trusted. A checkpoint that contradicts the one before it, or the entries that the service shows, is kept as evidence.',
     ],
     examples: ['strata audit watch --every 3600'],
     load: async () => (await import('../commands/audit-watch.ts')).watch,

@@ -2,9 +2,11 @@
  * Lists a page of an account's log, filtered, oldest or newest first.
  *
  * Invariants: a page is bounded in entries and in length. A page that ended early says that there is more, and the
- * next one begins right after its last entry.
+ * next one begins right after its last entry. The API's list serves no entry that is not what its leaf was made of.
  */
+import { entryHash } from '../../audit/entry.ts';
 import { MIB } from '../../kernel/byte-units.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, EventId } from '../../kernel/ids.ts';
 import { canonicalJson, type JsonObject } from '../../kernel/json.ts';
@@ -24,6 +26,10 @@ export interface WantedEntries {
   readonly limit: number;
 }
 
+export interface ListContext extends EntriesContext {
+  readonly digest: Digest;
+}
+
 export interface EntriesPage {
   /** The form of an export: `{entry, leaf, openings}` (core/audit/entry.ts). */
   readonly lines: readonly JsonObject[];
@@ -32,15 +38,28 @@ export interface EntriesPage {
   readonly hasMore: boolean;
 }
 
+/** Somebody changed an event in the database after the tree grew by it. */
+export interface ChangedEntry {
+  readonly changed: Pick<EntryPlace, 'sequence' | 'stream' | 'revision' | 'eventId'>;
+}
+
+/**
+ * A page ends before an entry whose hash is not that of its leaf, and only the next one, which would begin with it,
+ * says so: whoever reads page by page has everything before it.
+ */
 export async function listEntries(
-  context: EntriesContext,
+  context: ListContext,
   { account, seen, filter, after, limit }: WantedEntries,
-): Promise<EntriesPage> {
+): Promise<EntriesPage | ChangedEntry> {
   await context.readModels.accountLogCaughtUp(seen);
   const { size } = await context.readModels.logPrefix(account, null);
   const range = { from: after === null ? 0 : after + 1, to: size, limit: limit + 1 };
   const places = await context.readModels.entryPlaces(account, filter, range);
-  const found = await readWithin(context, account, places, limit);
+  const read = await readWithin(context, account, places, limit);
+  const firstChanged = read.findIndex(({ event, place }) => entryHash(context.digest, event) !== place.leaf);
+  const found = firstChanged < 0 ? read : read.slice(0, firstChanged);
+  const changed = read[firstChanged]?.place;
+  if (found.length === 0 && changed !== undefined) return { changed };
   const nextAfter = found.at(-1)?.place.sequence ?? after;
   return { lines: found.map(({ line }) => line), nextAfter, hasMore: found.length < places.length };
 }

@@ -27,7 +27,8 @@ export interface EntriesContext {
 }
 
 const READ_AT_ONCE = { countMax: ENTRIES_READ_AT_ONCE_MAX, lengthMax: ENTRIES_READ_LENGTH_MAX };
-const FIRST_INSTANT = timestamp('0001-01-01T00:00:00.000Z');
+/** The earliest time that a log can have. */
+export const FIRST_INSTANT = timestamp('0001-01-01T00:00:00.000Z');
 
 /**
  * Returns how many entries have an earlier log time: the sequence of the first one that has this time or a later one.

@@ -6,6 +6,7 @@ import { ENTRIES_PAGE_LIMIT_MAX } from '../../../apps/api/limits.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { ENTRIES_PAGE_LENGTH_MAX } from '../../../core/use-cases/auditing/list-entries.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+import { verifyText } from '../../support/exported-log.ts';
 
 interface Line {
   readonly entry: { readonly sequence: number; readonly type: string; readonly stream: string; readonly data: object };
@@ -149,6 +150,46 @@ describe('GET /v1/account/events', () => {
     assert.equal(first.pagination.has_more, true);
     const rest = await read(`?type=RefUpdatesPart&after=${first.pagination.next_after}`, by);
     assert.equal(first.events.length + rest.events.length, 6);
+  });
+
+  test('serves no entry that is not what its leaf was made of: a page ends before it, and the next one names it', async () => {
+    const changed = await createApiFixture({
+      wrapEvents: (events) => ({
+        ...events,
+        readStream: async (name, options) =>
+          (await events.readStream(name, options)).map((event) =>
+            event.type === 'WebhookCreated' && isChanged ? { ...event, data: { ...event.data, forged: true } } : event,
+          ),
+      }),
+    });
+    let isChanged = false;
+    try {
+      const owner = await changed.account('ada');
+      const by = await changed.token(owner);
+      await changed.webhook(owner);
+      await changed.repository(owner, 'behind');
+      isChanged = true;
+      const answer = await changed.request('GET', '/v1/account/events', by);
+      const page = answer.json<Page>();
+      assert.equal(answer.statusCode, 200);
+      assert.ok(page.events.length > 0 && !types(page).includes('WebhookCreated'));
+      const after = page.events.length - 1;
+      assert.deepEqual(page.pagination, { next_after: after, has_more: true });
+      const next = await changed.request('GET', `/v1/account/events?after=${after}`, by);
+      assert.equal(next.statusCode, 500);
+      const [, stream = ''] =
+        /^Entry \d+, revision \d+ of (\S+), was changed/.exec(next.json<{ detail: string }>().detail) ?? [];
+      const [told = '', ...others] = changed.logged.filter((line) => line.includes('not what its leaf was made of'));
+      assert.deepEqual(others, []);
+      assert.ok(stream !== '' && told.includes(stream) && told.includes('requestId') && told.includes('eventId'), told);
+      const rest = await changed.request('GET', `/v1/account/events?after=${after + 1}`, by);
+      assert.equal(rest.statusCode, 200, 'what stands behind it is shown');
+      const whole = await changed.request('GET', '/v1/account/events/export', by);
+      assert.match(whole.body, /"forged":true.*\{"checkpoint":/s);
+      await assert.rejects(verifyText(whole.body), new RegExp(`line ${after + 2}: its leaf is not the hash`));
+    } finally {
+      await changed.close();
+    }
   });
 
   test('refuses what is no filter, and pages past the limit', async () => {

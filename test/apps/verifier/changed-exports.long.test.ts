@@ -158,7 +158,8 @@ const CHANGES_OF: Readonly<Record<string, (dice: Dice) => Change | null>> = {
 async function check(what: string, change: Change): Promise<void> {
   const bytes = Buffer.concat(change.lines.flatMap((line) => [Buffer.from(line), Buffer.from('\n')]));
   const error = await verifyText(bytes, { keys: log.keys, older: change.older ?? [] }).then(
-    () => null,
+    // Another name or id of a key is nobody's signature, which leaves the verdict open.
+    ({ isSigned }) => (isSigned ? null : new VerifyError(change.lines.length, 'no known key signed it')),
     (thrown: unknown) => thrown,
   );
   if (change.named === null) {

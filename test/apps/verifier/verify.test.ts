@@ -34,7 +34,8 @@ const replaced = (index: number, ...by: readonly string[]): string => join(lines
 /** Returns the number of the line that is named. */
 async function faultOf(changed: string | Buffer, options: Partial<VerifyOptions> = withKeys()): Promise<number> {
   const error = await verifyText(changed, options).then(
-    () => null,
+    // Another name or id of a key is nobody's signature, which leaves the verdict open.
+    ({ isSigned }) => (isSigned ? null : new VerifyError(Buffer.from(changed).toString().split('\n').length - 1, '')),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof VerifyError, `the change was not found: ${String(error)}`);
@@ -68,7 +69,12 @@ describe('an export as the service wrote it', () => {
         const slice = await log.exported(`?${query.join('&')}`);
         const verified = await verifyText(slice, withKeys());
         assert.equal(verified.isWhole, false);
-        const inside = slice.split('\n').slice(0, -2);
+        const shown = slice.split('\n').slice(0, -2);
+        const inside = shown.filter((line) => !line.includes('"guard":true,"leaf"'));
+        assert.equal(verified.guards, shown.length - inside.length);
+        assert.equal(verified.range?.since, since);
+        const isToEnd = verified.to === verified.checkpoint.size && (until === null || until > (times.at(-1) ?? ''));
+        assert.equal(verified.range?.until, isToEnd ? times.at(-1) : until);
         const expected = lines.slice(0, -1).filter((_, index) => {
           const at = String(parsed(index).entry['occurred_at']);
           return (since === null || at >= since) && (until === null || at < until);
@@ -77,7 +83,8 @@ describe('an export as the service wrote it', () => {
       }
     }
     const empty = await log.exported('?since=2030-01-01T00:00:00Z');
-    assert.equal((await verifyText(empty, withKeys())).to - (await verifyText(empty, withKeys())).from, 0);
+    const nothing = await verifyText(empty, withKeys());
+    assert.deepEqual([nothing.to - nothing.from - nothing.guards, nothing.guards > 0], [0, true]);
     await verifyText(await log.exported('?until=0001-01-01T00:00:00Z'), withKeys());
     await verifyText(await log.exported('?since=2026-11-21T12:00:00Z&until=2020-01-01T00:00:00Z'), withKeys());
   });
@@ -98,6 +105,107 @@ describe('an export as the service wrote it', () => {
       const content = Buffer.from(`\0${canonicalText(hashed as unknown as JsonObject)}`);
       assert.equal(createHash('sha256').update(content).digest('base64'), leaf);
     }
+  });
+});
+
+describe('a slice', () => {
+  /** A guard, entries and a guard of the last minutes: the log grows by a minute at a time. */
+  async function made(since: number, until: number): Promise<{ slice: string[]; range: [string, string] }> {
+    const moment = (minutes: number): string =>
+      new Date(Date.parse(log.fixture.clock.now()) - minutes * 60_000).toISOString();
+    const range: [string, string] = [moment(since), moment(until)];
+    const text = await log.exported(`?since=${range[0]}&until=${range[1]}`);
+    return { slice: text.split('\n').slice(0, -1), range };
+  }
+  type Ending = Record<string, unknown> & { from: number; guards: { before: number; behind: number } };
+  const endingOf = (slice: readonly string[]): Ending => JSON.parse(slice.at(-1) ?? '') as Ending;
+  const withEnding = (slice: readonly string[], changes: object): string =>
+    join([...slice.slice(0, -1), written({ ...endingOf(slice), ...changes })]);
+
+  beforeAll(async () => {
+    for (let n = 0; n < 8; n += 1) await log.grow();
+    text = await log.exported();
+    lines = text.split('\n').slice(0, -1);
+  });
+
+  test('shows its neighbours as guards without openings, back and forward to ones of more than two minutes', async () => {
+    const { slice, range } = await made(5, 4);
+    const guards = slice.filter((line) => line.includes('"guard":true'));
+    const { from, guards: counted } = endingOf(slice);
+    assert.ok(counted.before > 0 && counted.behind > 0 && counted.before + counted.behind === guards.length);
+    const [first, last] = [slice[0] ?? '', slice.at(-2) ?? ''].map((line) => JSON.parse(line) as ExportLine);
+    assert.equal(first?.entry.sequence, from);
+    assert.equal(first?.openings, undefined);
+    const distance = (at: unknown, bound: string): number => Date.parse(String(at)) - Date.parse(bound);
+    assert.ok(distance(first?.entry['occurred_at'], range[0]) < -120_000);
+    assert.ok(distance(last?.entry['occurred_at'], range[1]) > 120_000);
+    const verified = await verifyText(join(slice), { ...withKeys(), asked: { since: range[0], until: range[1] } });
+    assert.deepEqual([verified.range, verified.undecided], [{ since: range[0], until: range[1] }, []]);
+  });
+
+  test('of form 1 has no guards, and verifies without a range', async () => {
+    const at = String(parsed(3).entry['occurred_at']);
+    const old = await log.exported(`?since=${at}&form=1`);
+    assert.ok(!old.includes('"guard"') && !old.includes('"form"'));
+    assert.equal((await verifyText(old, withKeys())).range, null);
+    const asked = { since: at, until: null };
+    assert.match((await verifyText(old, { ...withKeys(), asked })).undecided.join(), /form 1 proves no range/);
+    const answer = await log.fixture.request('GET', '/v1/account/events/export?form=3', log.token);
+    assert.equal(answer.statusCode, 422);
+  });
+
+  test('from which entries were cut at an edge is refused, though the tree and the signature are right', async () => {
+    const { slice } = await made(5, 4);
+    const { from, guards } = endingOf(slice);
+    const leaves = lines.slice(0, -1).map((_, index) => hashOfBase64(parsed(index).leaf) ?? '');
+    const hashes = (begin: number, end: number): string[] => {
+      let range = emptyRange(begin);
+      for (const leaf of leaves.slice(begin, end)) range = withLeaf(range, leaf);
+      return range.subtrees.map(({ hash }) => base64Of(hash));
+    };
+    const count = slice.length - 1;
+    const cut = (front: number, back: number): string => {
+      const kept = { before: Math.max(0, guards.before - front), behind: Math.max(0, guards.behind - back) };
+      const [begin, end] = [from + front, from + count - back];
+      const places = { from: begin, guards: kept, left: hashes(0, begin), right: hashes(end, leaves.length) };
+      const shown = [...slice.slice(front, count - back), slice[count] ?? ''];
+      return withEnding(shown, places);
+    };
+    assert.equal((await verifyText(cut(0, 0), withKeys())).isSigned, true);
+    for (let front = 1; front < guards.before + 3; front += 1) {
+      await assert.rejects(verifyText(cut(front, 0), withKeys()), /begins neither with the log nor with a guard/);
+    }
+    for (let back = 1; back < guards.behind + 3; back += 1) {
+      await assert.rejects(verifyText(cut(0, back), withKeys()), /ends neither with the log nor with a guard/);
+    }
+  });
+
+  test('whose last line says another range is refused as soon as a line is on the wrong side of it', async () => {
+    const { slice, range } = await made(5, 4);
+    const earlier = new Date(Date.parse(range[0]) - 60_001).toISOString();
+    const later = new Date(Date.parse(range[1]) + 60_001).toISOString();
+    for (const [changes, why] of [
+      [{ since: earlier }, /a guard before the slice has a log time of it/],
+      [{ until: later }, /a guard behind the slice has a log time of it/],
+      [{ since: range[1] }, /log time .* is not of the slice/],
+      [{ since: null }, /a guard before the slice has a log time of it/],
+      [{ guards: { before: 0, behind: 0 } }, /does not count its guards/],
+      [{ form: 3 }, /not those of a slice of form 2/],
+    ] as const) {
+      await assert.rejects(verifyText(withEnding(slice, changes), withKeys()), why);
+    }
+  });
+
+  test('proves nothing behind the log, and no other range than the one that it has', async () => {
+    const last = String(parsed(lines.length - 2).entry['occurred_at']);
+    const beyond = '2030-01-01T00:00:00.000Z';
+    const open = await log.exported(`?since=${String(parsed(3).entry['occurred_at'])}&until=${beyond}`);
+    const asking = (until: string | null, since: string | null = null) =>
+      verifyText(open, { ...withKeys(), asked: { since, until } });
+    assert.deepEqual((await asking(last)).undecided, []);
+    assert.match((await asking(beyond)).undecided.join(), /proves nothing of the time until 2030/);
+    await assert.rejects(asking('2026-01-01T00:00:00.000Z'), /and not until 2026-01-01/);
+    await assert.rejects(asking(null, '2026-01-01T00:00:00.000Z'), /and not from 2026-01-01/);
   });
 });
 
@@ -209,8 +317,9 @@ describe('an export in which one thing was changed', () => {
     const at = String(parsed(kept(older).size).entry['occurred_at']);
     const behind = await log.exported(`?since=${at}`);
     await verifyText(behind, { ...withKeys(), older: [kept(older), kept(newer)] });
-    const before = await log.exported('?until=2026-11-21T10:00:00Z');
-    await refused(before, 1, /ends outside of this slice/, { ...withKeys(), older: [kept(older)] });
+    const before = await log.exported('?until=2026-11-21T10:00:00Z&form=1');
+    const { undecided } = await verifyText(before, { ...withKeys(), older: [kept(older)] });
+    assert.match(undecided.join(), /ends outside of this slice/);
   });
 
   test('names the entry by which the operator accepted the loss of an older checkpoint', async () => {

@@ -204,6 +204,18 @@ describe('The state of an account', () => {
     }
     const whole = await replayExport([...lines, '{"checkpoint":"x"}'], null, { digest, nextTurn });
     assert.equal(await textOf(whole), await textOf(await folded(complete)));
+    const guards = lines.map((line) => line.replace(/"leaf":/, '"guard":true,"leaf":'));
+    const slice = [...lines.slice(0, 50), ...guards.slice(50), '{"checkpoint":"x"}'];
+    const replayed = await replayExport(slice, null, { digest, nextTurn });
+    assert.equal(
+      await textOf(replayed),
+      await textOf(await folded(complete.slice(0, 50))),
+      'up to the guards behind it',
+    );
+    await assert.rejects(
+      replayExport([...guards.slice(0, 1), ...lines.slice(1)], null, { digest, nextTurn }),
+      /a guard/,
+    );
   });
 
   // The attack: an account pushes as many refs as it may, over and over, and lets each push lose its race.
