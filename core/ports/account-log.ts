@@ -56,6 +56,8 @@ export interface EntryFilter {
   /** The repository's own entries, and those of the account that name it. */
   readonly repositoryId: RepositoryId | null;
   readonly actorId: string | null;
+  /** All that one request, or one run of a command, appended. */
+  readonly requestId: string | null;
   /** Log times, inclusive. */
   readonly since: Timestamp | null;
   /** Log times, exclusive. */

@@ -28,6 +28,8 @@ export interface LedgerEntry extends LedgerPlace {
   readonly repositoryId: RepositoryId | null;
   /** The access token that caused it; null if none did, or it is not known. */
   readonly tokenId: AccessTokenId | null;
+  /** Whether the event is operational: it is no entry of the account's log, and is pruned after retention. */
+  readonly operational: boolean;
 }
 
 export interface LedgerPage {

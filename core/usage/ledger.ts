@@ -74,12 +74,12 @@ function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, rep
   return { ...place, member, delta, repositoryId: repository, tokenId: accessTokenOf(actor), ...NO_USE };
 }
 
-const NO_USE = { reads: 0, writes: 0, addressRefs: [], minute: null, isDaySum: false } satisfies Partial<LedgerRow>;
+const NO_USE = { operational: false, reads: 0, writes: 0, addressRefs: [], minute: null, isDaySum: false } satisfies Partial<LedgerRow>;
 
 function ofTransfer(recorded: RecordedEvent): readonly LedgerRow[] {
   const { minute, ...sums } = readEvent(transferEventKinds, recorded).data;
   const of = { stream: recorded.stream, appendedOn: dayOf(recorded.occurredAt) };
-  const about = { ...NO_USE, at: timestamp(minute), eventId: recorded.id, minute: of };
+  const about = { ...NO_USE, operational: true, at: timestamp(minute), eventId: recorded.id, minute: of };
   return readsIn(sums, 0).map((reads) => ({ ...about, ...reads }));
 }
 

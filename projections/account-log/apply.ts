@@ -22,7 +22,7 @@ import { accountLogTables, NODE_LEVEL_MIN } from './table.ts';
 export function createAccountLogProjection(digest: Digest): Projection {
   return {
     name: 'account_log',
-    version: 2,
+    version: 3,
     categories: RECORD_CATEGORIES,
     tables: accountLogTables,
     onPoison: 'halt',
@@ -117,6 +117,7 @@ function appended(digest: Digest, events: readonly RecordedEvent[], before: Read
       revision: event.revision,
       type: event.type,
       actor_id: event.actor.id,
+      request_id: event.requestId,
       log_time: logTime,
       leaf,
       length: text.length,
@@ -145,9 +146,9 @@ function toWrite(table: TableOf, { entries, repositories, nodes, heads }: Append
       {
         items: entries,
         text: `INSERT INTO ${table('account_log_entries')} SELECT account_id, sequence, position, event_id, stream,
-            revision, type, actor_id, log_time, decode(leaf, 'hex'), length
+            revision, type, actor_id, request_id, log_time, decode(leaf, 'hex'), length
           FROM json_to_recordset($1) AS e(account_id uuid, sequence bigint, position bigint, event_id uuid, stream text,
-            revision integer, type text, actor_id text, log_time text, leaf text, length integer)`,
+            revision integer, type text, actor_id text, request_id text, log_time text, leaf text, length integer)`,
       },
       {
         items: repositories,

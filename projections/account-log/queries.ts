@@ -40,6 +40,7 @@ const CONDITIONS = {
   type: 'e.type = $P',
   stream: 'e.stream = $P',
   actorId: 'e.actor_id = $P',
+  requestId: 'e.request_id = $P',
   since: 'e.log_time >= $P',
   until: 'e.log_time < $P',
   repositoryId: 'r.repository_id = $P',
@@ -47,7 +48,7 @@ const CONDITIONS = {
 
 type Condition = keyof typeof CONDITIONS;
 
-/** One query for each set of conditions and each order: at most 128 texts. */
+/** One query for each set of conditions and each order: at most 256 texts. */
 const entryQueries = new Map<string, ReadQuery>();
 
 function entriesQuery(wanted: readonly Condition[], order: 'ASC' | 'DESC'): ReadQuery {

@@ -27,6 +27,7 @@ const entries: ProjectionTable = {
       revision integer NOT NULL,
       type text COLLATE "C" NOT NULL,
       actor_id text COLLATE "C" NOT NULL,
+      request_id text COLLATE "C" NOT NULL,
       log_time text COLLATE "C" NOT NULL,
       leaf bytea NOT NULL,
       length integer NOT NULL,
@@ -35,6 +36,7 @@ const entries: ProjectionTable = {
     `CREATE INDEX ON ${table} (account_id, log_time, sequence)`,
     `CREATE INDEX ON ${table} (account_id, type, sequence)`,
     `CREATE INDEX ON ${table} (account_id, actor_id, sequence)`,
+    `CREATE INDEX ON ${table} (account_id, request_id, sequence)`,
     `CREATE INDEX ON ${table} (stream, sequence)`,
   ],
 };

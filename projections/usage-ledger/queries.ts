@@ -43,7 +43,8 @@ const ledgerQuery: ReadQuery = {
       'totals', json_build_object('repos', m.repos, 'storage_bytes', m.storage - own.storage,
         'transfer_bytes', m.transfer + unsummed.transfer, 'ingress_bytes', m.ingress + unsummed.ingress),
       'entries', (SELECT coalesce(json_agg(entry), '[]') FROM (
-        SELECT at, event_id AS "eventId", index, member, delta, repository_id AS "repositoryId", token_id AS "tokenId"
+        SELECT at, event_id AS "eventId", index, member, delta, repository_id AS "repositoryId", token_id AS "tokenId",
+          stream IS NOT NULL AS operational
         FROM ${table('ledger_entries')} AS e
         WHERE account_id = $1 AND at >= $2::text AND at < $2::text || '-99' AND (at, event_id, index) > ($3, $4, $5)
           AND ${isShown(table)} AND delta <> 0 AND NOT (member = 'storage_bytes' AND repository_id IN

@@ -14,7 +14,9 @@ import { rootOf } from '../support/memory/account-log.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
 
 const ALL = { from: 0, to: Number.MAX_SAFE_INTEGER, limit: 1_000 };
-const EVERY: EntryFilter = { type: null, stream: null, repositoryId: null, actorId: null, since: null, until: null };
+const EVERY: EntryFilter = {
+  ...{ type: null, stream: null, repositoryId: null, actorId: null, requestId: null, since: null, until: null },
+};
 
 type Open = (context: Ending) => Promise<{ readonly append: Appender; readonly reads: AccountLogReader }>;
 
@@ -61,13 +63,16 @@ export function accountLogContract(open: Open): void {
     assert.deepEqual(sizes, [0, 1, 1, 3]);
   });
 
-  test('find entries by type, stream, repository, actor and log time, in pages', async (context) => {
+  test('find entries by type, stream, repository, actor, request and log time, in pages', async (context) => {
     const { append, reads } = await open(context);
     const ada = await append.account('ada');
     const first = append.now;
     const id = await append.repository(ada, 'project');
     append.now = plusMs(first, 1_000);
+    const { requestId } = append;
+    append.requestId = 'request-of-push';
     await append.push(ada, id, { layer: layer(10) });
+    append.requestId = requestId;
     await append.repository(ada, 'second');
     await reads.accountLogCaughtUp(append.last);
     const found = async (filter: Partial<EntryFilter>, range: EntryRange = ALL) =>
@@ -82,6 +87,9 @@ export function accountLogContract(open: Open): void {
     assert.deepEqual(await found({ repositoryId: id }), [1, 2], 'and what the account says of it');
     assert.deepEqual(await found({ repositoryId: id, type: 'RefsUpdated' }), [2]);
     assert.deepEqual(await found({ actorId: 'nobody' }), []);
+    assert.deepEqual(await found({ requestId: 'request-of-push' }), [2]);
+    assert.deepEqual(await found({ requestId: 'request-of-push', type: 'RepositoryCreated' }), []);
+    assert.deepEqual(await found({ requestId: 'no-request' }), []);
     assert.deepEqual(await found({ since: append.now }), [2, 3]);
     assert.deepEqual(await found({ until: append.now }), [0, 1]);
   });

@@ -1,14 +1,19 @@
 /** The account's log: its entries in pages, and exports of it. */
 import { Readable } from 'node:stream';
 import type { z } from 'zod';
+import { type EventId, parseUuid } from '../../../core/kernel/ids.ts';
 import { openExport } from '../../../core/use-cases/auditing/export-account-log.ts';
-import { listEntries } from '../../../core/use-cases/auditing/list-entries.ts';
+import { findEntry, listEntries } from '../../../core/use-cases/auditing/list-entries.ts';
 import { type Headers, ok, problem } from '../http/answer.ts';
 import { type AccountCall, accountRoute, type Outcome, type Route } from '../route.ts';
-import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from '../schemas/account-log.ts';
+import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY, LOG_LINE } from '../schemas/account-log.ts';
+import { ID_PARAMS } from '../schemas/params.ts';
 
 const ENTRIES_NOTES =
   "Every event of the account's record, numbered without gaps (docs/audit.md). A page may end before its limit if its entries are large; `has_more` tells. A page ends before an entry that is not what its leaf was made of: somebody changed it, and the page that would begin with it is 500 and names its stream and revision.";
+
+const EVENT_NOTES =
+  "By the event's id, in the form of an export. 404 for another account's, and for operational events, which are in no log.";
 
 const EXPORT_NOTES =
   'The type is `application/x-ndjson`: a line for each entry, and a last one with the signed checkpoint, each in canonical JSON (docs/audit.md). With `since` or `until` it is a slice, which proves its place in the whole, and that nothing was cut off at its edges. An account may have two exports at a time.';
@@ -27,6 +32,20 @@ export const ACCOUNT_LOG_ROUTES: readonly Route[] = [
     answers: { 200: ACCOUNT_EVENTS },
     problems: [500],
     handle: getAccountEvents,
+  }),
+  accountRoute({
+    operationId: 'getAccountEvent',
+    tag: 'Audit',
+    summary: "Read an entry of the account's log",
+    description: EVENT_NOTES,
+    method: 'GET',
+    path: '/v1/account/events/{id}',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: LOG_LINE },
+    problems: [404],
+    handle: getAccountEvent,
   }),
   accountRoute({
     operationId: 'exportAccountLog',
@@ -51,11 +70,11 @@ async function getAccountEvents(
   { query }: { readonly query: z.output<typeof ACCOUNT_EVENTS_QUERY> },
 ): Promise<Outcome> {
   const { type = null, stream = null, since = null, until = null } = query;
-  const { repository_id: repositoryId = null, actor_id: actorId = null } = query;
+  const { repository_id: repositoryId = null, actor_id: actorId = null, request_id: requestId = null } = query;
   const page = await listEntries(context, {
     account: principal.account,
     seen: position,
-    filter: { type, stream, repositoryId, actorId, since, until },
+    filter: { type, stream, repositoryId, actorId, requestId, since, until },
     after: query.after ?? null,
     limit: query.limit,
   });
@@ -69,6 +88,16 @@ async function getAccountEvents(
   }
   const { lines, nextAfter, hasMore } = page;
   return ok({ events: lines, pagination: { next_after: nextAfter, has_more: hasMore } });
+}
+
+async function getAccountEvent(
+  { context, principal, position }: AccountCall,
+  { params }: { readonly params: z.output<typeof ID_PARAMS> },
+): Promise<Outcome> {
+  const entry = parseUuid<EventId>(params.id);
+  const read =
+    entry === null ? null : await findEntry(context, { account: principal.account, seen: position, entry });
+  return read === null ? { refused: { code: 'entry-not-found' } } : ok(read.line);
 }
 
 const EXPORT_HEADERS: Headers = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };

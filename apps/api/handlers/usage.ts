@@ -83,17 +83,19 @@ async function getUsageLedger(
   const { month = null, after = null, limit } = query;
   const wanted = { account: principal.account, seen: position, month, after, limit };
   const ledger = await listUsageLedger(context, wanted);
+  if ('refused' in ledger) return ledger;
   const last = ledger.entries.at(-1) ?? after;
   const json: z.output<typeof USAGE_LEDGER> = {
     month: ledger.month,
     opening: ledger.opening,
-    entries: ledger.entries.map(({ eventId, member, delta, at, repositoryId, tokenId }) => ({
+    entries: ledger.entries.map(({ eventId, member, delta, at, repositoryId, tokenId, operational }) => ({
       event_id: eventId,
       member,
       delta,
       at,
       repository_id: repositoryId,
       token_id: tokenId,
+      ...(operational ? { operational: true as const } : {}),
     })),
     pagination: { next_after: last === null ? null : ledgerPlaceText(last), has_more: ledger.hasMore },
     totals: ledger.totals,

@@ -30,7 +30,7 @@ const ENTRY = z
   })
   .meta({ id: 'LogEntry' });
 
-const LINE = z
+export const LOG_LINE = z
   .object({
     entry: ENTRY,
     leaf: z.string().meta({ description: 'The hash of its leaf, in base64.' }),
@@ -42,7 +42,7 @@ const LINE = z
 
 export const ACCOUNT_EVENTS = z
   .object({
-    events: z.array(LINE).meta({ description: 'Oldest first.' }),
+    events: z.array(LOG_LINE).meta({ description: 'Oldest first.' }),
     pagination: z.object({
       next_after: z.int().nonnegative().nullable().meta({ description: 'The value of `after` for the next page.' }),
       has_more: z.boolean(),
@@ -88,6 +88,7 @@ export const ACCOUNT_EVENTS_QUERY = z.object({
     'a name in printable ASCII',
     'Caused by this token, user, trust rule, policy or command.',
   ),
+  request_id: filterText(isActor, 'an id in printable ASCII', 'Appended by this request, or run of a command.'),
   ...LOG_TIMES,
 });
 

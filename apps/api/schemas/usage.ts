@@ -112,6 +112,10 @@ export const USAGE_LEDGER = z
           at: TIMESTAMP.meta({ description: 'For transfer the minute in which the bytes were sent.' }),
           repository_id: ID.nullable().meta({ description: 'Null: not known.' }),
           token_id: ID.nullable().meta({ description: 'The access token that caused it. Null: none, or not known.' }),
+          operational: z.literal(true).optional().meta({
+            description:
+              "Only there if the event is no entry of the account's log, so that nobody can read it: a minute of reads. The day that sums it is an entry.",
+          }),
         }),
       )
       .meta({ description: 'Oldest first.' }),

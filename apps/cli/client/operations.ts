@@ -1165,6 +1165,8 @@ export interface UsageLedger {
     readonly repository_id: string | null;
     /** The access token that caused it. Null: none, or not known. */
     readonly token_id: string | null;
+    /** Only there if the event is no entry of the account's log, so that nobody can read it: a minute of reads. The day that sums it is an entry. */
+    readonly operational?: true;
   }[];
   readonly pagination: {
     /** The value of `after` for the next page. */ readonly next_after: string | null;
@@ -1993,6 +1995,8 @@ export interface Operations {
       readonly repository_id?: string;
       /** Caused by this token, user, trust rule, policy or command. */
       readonly actor_id?: string;
+      /** Appended by this request, or run of a command. */
+      readonly request_id?: string;
       /** Log times from this one on. */
       readonly since?: string;
       /** Log times before this one. */
@@ -2000,6 +2004,13 @@ export interface Operations {
     };
     readonly body: undefined;
     readonly answer: LogPage;
+  };
+  /** Read an entry of the account's log */
+  readonly getAccountEvent: {
+    readonly path: { readonly id: string };
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: LogLine;
   };
   /** Export the account's log */
   readonly exportAccountLog: {
@@ -2280,6 +2291,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   listWebhookDeliveries: { method: 'GET', path: '/v1/webhooks/{id}/deliveries' },
   redeliverWebhookDelivery: { method: 'POST', path: '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver' },
   listAccountEvents: { method: 'GET', path: '/v1/account/events' },
+  getAccountEvent: { method: 'GET', path: '/v1/account/events/{id}' },
   exportAccountLog: { method: 'GET', path: '/v1/account/events/export' },
   getLogKeys: { method: 'GET', path: '/.well-known/strata-log-keys' },
   getLatestCheckpoint: { method: 'GET', path: '/v1/account/checkpoints/latest' },

@@ -39,6 +39,7 @@ export async function log(context: Context, given: Given): Promise<void> {
     stream: given.text('stream'),
     repository_id: given.text('repository-id'),
     actor_id: given.text('actor-id'),
+    request_id: given.text('request-id'),
     since: given.text('since'),
     until: given.text('until'),
   });

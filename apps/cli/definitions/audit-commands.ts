@@ -35,6 +35,7 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
       { name: 'stream', kind: 'text', value: 'STREAM', description: 'of this stream' },
       { name: 'repository-id', kind: 'text', value: 'ID', description: 'of this repository, or naming it' },
       { name: 'actor-id', kind: 'text', value: 'ID', description: 'caused by this token, user or trust rule' },
+      { name: 'request-id', kind: 'text', value: 'ID', description: 'appended by this request' },
       SINCE,
       UNTIL,
     ],

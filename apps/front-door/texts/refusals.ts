@@ -77,6 +77,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 422,
     message: () => "The log has no such tree: sizes are at most the log's own, an entry comes before the tree's size",
   },
+  'entry-not-found': { status: 404, message: () => 'The log of this account has no such event' },
   'token-not-found': { status: 404, message: () => 'Access token not found' },
   'token-limit-reached': {
     status: 422,

@@ -87,7 +87,10 @@ function factsOf(visit: PersonVisit, read: ReadEntry): Html {
     ],
     ['Stream', html`<code>${event.stream}</code>, revision ${event.revision}`],
     ['Event', html`<code>${event.id}</code>`],
-    ['Request', html`<code>${event.requestId}</code>`],
+    [
+      'Request',
+      html`<a href="${historyAddress({ request: event.requestId })}">All of the same</a>: <code>${event.requestId}</code>`,
+    ],
     ['Caused by', event.causationId !== null && html`<code>${event.causationId}</code>`],
     ['Log time', place.logTime !== event.occurredAt && html`<code>${place.logTime}</code>`],
   ];

@@ -19,7 +19,7 @@ import { bytesOf } from '../layout/weight.ts';
 import { shownName } from '../repositories/shown-text.ts';
 import { ENTRY_TYPES } from './words.ts';
 
-const FILTERS = ['type', 'repository', 'by', 'since', 'until'] as const;
+const FILTERS = ['type', 'repository', 'by', 'request', 'since', 'until'] as const;
 type FilterName = (typeof FILTERS)[number];
 
 export interface Filters {
@@ -50,7 +50,7 @@ export function textsAsked({ url }: Pick<PersonVisit, 'url'>): Filters['texts'] 
 
 export async function readFilters(context: SiteContext, visit: PersonVisit): Promise<Filters> {
   const texts = textsAsked(visit);
-  const { type = null, repository, by = null, since, until } = texts;
+  const { type = null, repository, by = null, request = null, since, until } = texts;
   const errors: Partial<Record<string, string>> = {};
   if (type !== null && !RECORD_TYPES.has(type)) errors['type'] = 'No event has this type';
   const repositoryId = repository === undefined ? null : await repositoryNamed(context, visit, repository);
@@ -62,7 +62,7 @@ export async function readFilters(context: SiteContext, visit: PersonVisit): Pro
   };
   const times = { since: time('since', since), until: time('until', until) };
   const stream: StreamName | null = null;
-  const filter = { type, stream, repositoryId, actorId: by, ...times };
+  const filter = { type, stream, repositoryId, actorId: by, requestId: request, ...times };
   return { texts, filter: Object.keys(errors).length === 0 ? filter : null, errors };
 }
 
@@ -110,7 +110,13 @@ export async function filterForm(
     visit,
     tokens.map(({ token }) => token),
     texts.by,
-  )}${field('since', 'From (UTC)')}${field('until', 'Before (UTC)')}<div class="row"><button class="button">Filter</button>${others}</div></form>`;
+  )}${textField({
+    name: 'request',
+    label: 'Request',
+    value: texts.request ?? '',
+    verbatim: true,
+    autocomplete: 'off',
+  })}${field('since', 'From (UTC)')}${field('until', 'Before (UTC)')}<div class="row"><button class="button">Filter</button>${others}</div></form>`;
 }
 
 function typeChoice(chosen: string | undefined, error: string | undefined): Html {

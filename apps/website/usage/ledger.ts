@@ -49,6 +49,7 @@ export async function showLedger(context: SiteContext, visit: PersonVisit): Prom
   const { account } = visit.person;
   const wanted = { account, seen: visit.position, month, after, limit: PAGE_COMMITS_MAX };
   const ledger = await listUsageLedger(context, wanted);
+  if ('refused' in ledger) return notFound(visit);
   const names = await namesInLog(context, account, {
     repositories: ledger.entries.flatMap(({ repositoryId }) => repositoryId ?? []),
     tokens: ledger.entries.flatMap(({ tokenId }) => tokenId ?? []),
@@ -141,12 +142,12 @@ ${rows}</tbody></table></div></section>`;
 }
 
 function rowOf(entry: LedgerEntry, { repositories, tokens }: LogNames): Html {
-  const { at, member, delta, repositoryId, tokenId, eventId } = entry;
+  const { at, member, delta, repositoryId, tokenId, eventId, operational } = entry;
   const repository = repositoryId === null ? null : (repositories.get(repositoryId) ?? 'a deleted one');
   const token = tokenId === null ? null : (tokens.get(tokenId) ?? 'one that is gone');
-  // Reads are recorded together with others, in events that are no entries of the log.
+  // Reads by the minute are recorded together with others, in events that are no entries of the log.
   const event =
-    member !== 'transfer_bytes' && html`<a href="/history/${eventId}">Event<span class="unseen"> of ${at}</span></a>`;
+    !operational && html`<a href="/history/${eventId}">Event<span class="unseen"> of ${at}</span></a>`;
   return html`<tr><td>${minuteText(at)}</td><td data-label="Figure">${LABELS[member]}</td><td class="number" data-label="Amount">${deltaText(
     member,
     delta,

@@ -48,7 +48,7 @@ export interface Deletion extends RemovedRepository {
   readonly lost: LostPlace | null;
 }
 
-const DELETED = { type: 'RepositoryDeleted', actorId: null, until: null };
+const DELETED = { type: 'RepositoryDeleted', actorId: null, requestId: null, until: null };
 /** Events of accounts are small. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 500;
 

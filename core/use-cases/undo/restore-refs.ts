@@ -176,6 +176,7 @@ async function creationOf({ readModels }: RestoreContext, { id, accountId }: Fou
     stream: streamName('account', accountId),
     repositoryId: id,
     actorId: null,
+    requestId: null,
     since: null,
     until: null,
   };

@@ -91,6 +91,39 @@ describe('GET /v1/account/events', () => {
     });
   });
 
+  test('reads one entry by the id of its event, and none of another account', async () => {
+    const all = (await read()).events;
+    for (const line of all) {
+      const { id } = line.entry as unknown as { readonly id: string };
+      const answer = await fixture.request('GET', `/v1/account/events/${id.toUpperCase()}`, token);
+      assert.deepEqual([answer.statusCode, answer.json()], [200, line]);
+    }
+    const stranger = await fixture.token(await fixture.account('carol'));
+    const { id } = all[0]?.entry as unknown as { readonly id: string };
+    for (const [path, by] of [
+      [id, stranger],
+      ['0190f3e2-7c1a-7b4e-9a35-0000000000ff', token],
+      ['nothing', token],
+    ] as const) {
+      const answer = await fixture.request('GET', `/v1/account/events/${path}`, by);
+      const missing = { detail: 'The log of this account has no such event' };
+      assert.deepEqual([answer.statusCode, answer.json()], [404, missing], path);
+    }
+  });
+
+  test('selects what one request appended, by the id that its answer had', async () => {
+    const made = await fixture.request('POST', '/v1/repositories', token, { body: { name: 'by-request' } });
+    assert.equal(made.statusCode, 201, made.body);
+    const request = String(made.headers['x-request-id']);
+    const { events } = await read(`?request_id=${request}`);
+    assert.ok(events.length > 0);
+    for (const { entry } of events) {
+      assert.equal((entry as unknown as { readonly request_id: string }).request_id, request);
+    }
+    assert.ok(events.some(({ entry }) => entry.type === 'RepositoryCreated'));
+    assert.deepEqual(types(await read('?request_id=none')), []);
+  });
+
   test('selects by type, stream, repository, actor and log time', async () => {
     const all = (await read()).events;
     assert.deepEqual(types(await read('?type=WebhookCreated')), ['WebhookCreated']);
@@ -212,6 +245,8 @@ describe('GET /v1/account/events', () => {
       'actor_id=a%20%20b',
       'actor_id=%20a',
       'actor_id=a%0Ab',
+      'request_id=',
+      'request_id=a%0Ab',
     ]) {
       assert.equal((await fixture.request('GET', `/v1/account/events?${query}`, token)).statusCode, 422, query);
     }

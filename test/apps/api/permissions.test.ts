@@ -27,6 +27,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   getUsage: { grants: null, scope: 'any', status: 200 },
   listUsageLedger: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   exportAccountLog: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getAccountEvent: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listAccountEvents: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listRepositories: { grants: ['ALL', 'API_REPOS_READ', 'API_REPOS_WRITE'], scope: 'any', status: 200 },
   createRepository: {
@@ -215,10 +216,12 @@ describe('permissions of every route', () => {
       webhook !== null && route.path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
     const deleted = route.path.startsWith('/v1/repositories/{id}') ? await fixture.deletedRepository(owner) : null;
     const bucket = route.path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
+    const [first] = await fixture.context.readModels.entryPlaces(owner, null, { from: 0, to: 1, limit: 1 });
+    const event = route.path.startsWith('/v1/account/events/{id}') ? first?.eventId : undefined;
     const url = route.path
       .replace('{username}', path.username ?? username)
       .replace('{name}', path.name)
-      .replace('{id}', rule ?? webhook ?? bucket ?? deleted ?? target.id)
+      .replace('{id}', rule ?? webhook ?? bucket ?? deleted ?? event ?? target.id)
       .replace('{delivery_id}', delivery)
       .replace('{path}', 'file')
       .replace('{branch}', 'master')

@@ -42,7 +42,30 @@ describe('GET /v1/account/usage/ledger', () => {
     assert.deepEqual(sums, ledger.totals);
     const sent = ledger.entries.find(({ member }: { readonly member: string }) => member === 'transfer_bytes');
     assert.deepEqual([sent.delta, sent.repository_id, sent.token_id], [7, repository.id, token.id]);
-    assert.deepEqual(Object.keys(sent), ['event_id', 'member', 'delta', 'at', 'repository_id', 'token_id']);
+    const members = ['event_id', 'member', 'delta', 'at', 'repository_id', 'token_id'];
+    assert.deepEqual(Object.keys(sent), [...members, 'operational']);
+  });
+
+  test('names events that the log has, and marks those that it has not as operational', async () => {
+    const { entries } = (await get()).json();
+    assert.deepEqual([...new Set(entries.map((one: { operational?: unknown }) => one.operational))].toSorted(), [
+      true,
+      undefined,
+    ]);
+    for (const { event_id, operational } of entries) {
+      const read = await fixture.request('GET', `/v1/account/events/${event_id}`, token);
+      assert.equal(read.statusCode, operational === true ? 404 : 200, event_id);
+    }
+  });
+
+  test('refuses a month that has not begun, as the state refuses a moment', async () => {
+    const year = Number(month.slice(0, 4));
+    const next = month.endsWith('-12') ? `${year + 1}-01` : `${year}-${String(Number(month.slice(5)) + 1).padStart(2, '0')}`;
+    for (const one of [next, '9999-12']) {
+      const answer = await get(`?month=${one}`);
+      assert.deepEqual([answer.statusCode, answer.json()], [422, { detail: 'This moment has not come yet' }], one);
+    }
+    assert.equal((await get(`?month=${month}`)).statusCode, 200);
   });
 
   test('continues a page where the last one ended', async () => {

@@ -9,7 +9,7 @@ import type { EventStore } from '../../../core/ports/event-store.ts';
 import { isEntryOf } from '../../../core/runtime/log-time.ts';
 
 const UNFILTERED: EntryFilter = {
-  ...{ type: null, stream: null, repositoryId: null, actorId: null, since: null, until: null },
+  ...{ type: null, stream: null, repositoryId: null, actorId: null, requestId: null, since: null, until: null },
 };
 
 interface Entry extends EntryPlace {
@@ -50,7 +50,7 @@ export function createMemoryAccountLog({
       return { size: entries.length, position: last?.position ?? LOG_START, logTime: last?.logTime ?? null };
     },
     async entryPlaces(account, filter, { from, to, limit, newestFirst = false }) {
-      const { type, stream, repositoryId, actorId, since, until } = filter ?? UNFILTERED;
+      const { type, stream, repositoryId, actorId, requestId, since, until } = filter ?? UNFILTERED;
       const names = ({ stream: at, data }: RecordedEvent): boolean =>
         repositoryId === null ||
         at === streamName('repository', repositoryId) ||
@@ -63,6 +63,7 @@ export function createMemoryAccountLog({
           (type === null || event.type === type) &&
           (stream === null || event.stream === stream) &&
           (actorId === null || event.actor.id === actorId) &&
+          (requestId === null || event.requestId === requestId) &&
           (since === null || logTime >= since) &&
           (until === null || logTime < until) &&
           names(event),

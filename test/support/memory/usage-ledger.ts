@@ -18,8 +18,8 @@ import { type LedgerRow, ledgerRowsOf, monthOf } from '../../../core/usage/ledge
 const byPlace = (a: LedgerPlace, b: LedgerPlace): number =>
   a.at < b.at ? -1 : a.at > b.at ? 1 : a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : a.index - b.index;
 
-function entryOf({ at, eventId, index, member, delta, repositoryId, tokenId }: LedgerRow): LedgerEntry {
-  return { at, eventId, index, member, delta, repositoryId, tokenId };
+function entryOf({ at, eventId, index, member, delta, repositoryId, tokenId, operational }: LedgerRow): LedgerEntry {
+  return { at, eventId, index, member, delta, repositoryId, tokenId, operational };
 }
 
 export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): UsageLedgerReader {
