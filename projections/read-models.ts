@@ -49,6 +49,7 @@ import {
 } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
+import { readUnsummedSignIns } from './sign-ins/queries.ts';
 import {
   readBucketStorage,
   readDailyTraffic,
@@ -80,6 +81,7 @@ export interface ReadModelsOptions {
     readonly usage: Projection;
     readonly changes: Projection;
     readonly usageLedger: Projection;
+    readonly signIns: Projection;
     readonly webhookDeliveries: Projection;
     readonly bucketErrors: Projection;
     readonly accountLog: Projection;
@@ -126,6 +128,7 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
   const usage = readerOf(models.usage);
   const changes = readerOf(models.changes);
   const usageLedger = readerOf(models.usageLedger);
+  const signIns = readerOf(models.signIns);
   const deliveries = readerOf(models.webhookDeliveries);
   const errorsOfBuckets = readerOf(models.bucketErrors);
   const accountLog = readerOf(models.accountLog);
@@ -176,6 +179,8 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
     changesOf: (account) => readChanges(changes, account, clock.now()),
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
+    signInsCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.signIns.name]),
+    unsummedSignIns: (account) => readUnsummedSignIns(signIns, account),
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),
   };
 }

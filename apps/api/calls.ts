@@ -20,6 +20,7 @@ import type { RateState } from '../front-door/callers.ts';
 import { refusedChange } from '../front-door/changes.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { bearerToken } from '../front-door/credentials.ts';
+import { countDeniedRead } from '../front-door/refused-reads.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { MALFORMED_KEY } from './changed-once.ts';
 import { denialAnswer, rateAnswer } from './denials.ts';
@@ -56,15 +57,22 @@ export async function admit(
   const { raw } = request;
   const exchange = { request: raw, response: reply.raw };
   const identified = await identify(context, exchange, bearerToken, pointsOf(route));
-  if ('denied' in identified) return denialAnswer(identified);
+  const isRead = route !== undefined && READING.has(route.method);
+  if ('denied' in identified) {
+    if (isRead) countDeniedRead(context, identified, null);
+    return denialAnswer(identified);
+  }
   tellRate(reply, identified.rate);
   if (route === undefined || isForeignPath(route, request.originalUrl)) return unmatched(request.originalUrl);
   const { principal } = identified;
   const path = pathNames(request.params);
   const repository = await permittedOn(context, principal, route, path);
-  if (repository !== null && 'denied' in repository) return denialAnswer(repository);
+  if (repository !== null && 'denied' in repository) {
+    if (isRead) countDeniedRead(context, repository, principal);
+    return denialAnswer(repository);
+  }
   if (repository !== null && isFormerName(repository, path.name)) return movedAnswer(repository, request.originalUrl);
-  if (READING.has(route.method) || route.push === true) return { ...identified, repository };
+  if (isRead || route.push === true) return { ...identified, repository };
   // A request that may append.
   const passes = route.method === 'DELETE' || route.beyondQuota === true;
   const used = passes ? null : await refusedChange(context, principal);

@@ -6,6 +6,7 @@
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { versionOf } from '../../core/use-cases/reading/repository-view.ts';
 import { ARCHIVE_PACE } from '../front-door/reader-pace.ts';
+import { countRefusedRead } from '../front-door/refused-reads.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
 import { answerWith, type Representation } from './representation.ts';
 import type { Outcome, RepositoryCall } from './route.ts';
@@ -29,6 +30,7 @@ export async function metered(
   make: () => Promise<(Representation & Made) | { readonly refused: Refusal }>,
 ): Promise<Outcome> {
   if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
+    countRefusedRead(context, principal, 'transfer-quota-reached');
     return { refused: { code: 'transfer-quota-reached' } };
   }
   const whole = key === null ? null : `contents ${versionOf(repository)} ${key}`;

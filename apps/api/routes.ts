@@ -23,6 +23,7 @@ import { OPENAPI_ROUTES } from './handlers/openapi.ts';
 import { REF_ROUTES } from './handlers/refs.ts';
 import { REPOSITORY_ROUTES } from './handlers/repositories.ts';
 import { SEARCH_ROUTES } from './handlers/search.ts';
+import { SIGN_IN_ROUTES } from './handlers/sign-ins.ts';
 import { STORAGE_BUCKET_ROUTES } from './handlers/storage-buckets.ts';
 import { TAG_ROUTES } from './handlers/tags.ts';
 import { TOKEN_ACTIVITY_ROUTES } from './handlers/token-activity.ts';
@@ -58,6 +59,7 @@ export const ROUTES: readonly Route[] = [
   ...WEBHOOK_ROUTES,
   ...WEBHOOK_DELIVERY_ROUTES,
   ...ACCOUNT_LOG_ROUTES,
+  ...SIGN_IN_ROUTES,
   ...AUDIT_ROUTES,
   ...ACCOUNT_STATE_ROUTES,
   ...STORAGE_BUCKET_ROUTES,

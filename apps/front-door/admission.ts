@@ -15,7 +15,7 @@ import { type MaybePromise, whenReady } from '../../core/kernel/maybe-promise.ts
 import type { Door } from '../../core/repository/events.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Context, Guarding } from '../../core/runtime/execute.ts';
-import { authenticate, guardedBy } from '../../core/use-cases/callers/authenticate.ts';
+import { authenticate, type EndedToken, endedToken, guardedBy } from '../../core/use-cases/callers/authenticate.ts';
 import {
   type Lack,
   lackOf,
@@ -33,18 +33,20 @@ import { sentSecret, type TokenOf } from './sent-secret.ts';
 /** Why a request is denied. REST and Git word each denial themselves (apps/api/denials.ts, apps/git-http/faults.ts). */
 export type Denial =
   | { readonly denied: 'credential-missing' }
-  /** Malformed, unknown, expired or revoked: the answer does not say which. */
-  | { readonly denied: 'credential-not-valid' }
+  /**
+   * Malformed, unknown, expired or revoked: the answer does not say which. `ended`: the token, for its owner's record.
+   */
+  | { readonly denied: 'credential-not-valid'; readonly ended: EndedToken | null }
   /** Not valid either, and not the first that came from there. */
   | { readonly denied: 'too-many-failed-tokens'; readonly waitSeconds: number }
   /** Valid, but its account asks for more than is its share. */
-  | { readonly denied: 'rate-exceeded'; readonly refusal: RateRefusal }
+  | { readonly denied: 'rate-exceeded'; readonly refusal: RateRefusal; readonly principal: Principal }
   | { readonly denied: 'not-permitted'; readonly lack: Lack }
   /** No repository has that name, or the caller does not see it. */
   | { readonly denied: 'repository-not-found' };
 
 const CREDENTIAL_MISSING: Denial = { denied: 'credential-missing' };
-const CREDENTIAL_NOT_VALID: Denial = { denied: 'credential-not-valid' };
+const CREDENTIAL_NOT_VALID: Denial = { denied: 'credential-not-valid', ended: null };
 const REPOSITORY_NOT_FOUND: Denial = { denied: 'repository-not-found' };
 
 export interface Identified {
@@ -77,12 +79,16 @@ export async function identify(
   const principal = authenticating instanceof Promise ? await authenticating : authenticating;
   if (principal === null) {
     door.failedTokens.failed(address);
-    if (judgement.worth || judgement.waitSeconds === null) return CREDENTIAL_NOT_VALID;
+    if (judgement.worth) {
+      const ending = endedToken(door, read);
+      return { denied: 'credential-not-valid', ended: ending instanceof Promise ? await ending : ending };
+    }
+    if (judgement.waitSeconds === null) return CREDENTIAL_NOT_VALID;
     return { denied: 'too-many-failed-tokens', waitSeconds: judgement.waitSeconds };
   }
   door.failedTokens.passed(read);
   const entered = enter(door, response, principal, points);
-  if ('exceeded' in entered) return { denied: 'rate-exceeded', refusal: entered };
+  if ('exceeded' in entered) return { denied: 'rate-exceeded', refusal: entered, principal };
   door.lastUse.touch(usedBy(principal));
   return { principal, position, rate: entered };
 }

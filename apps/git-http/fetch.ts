@@ -13,6 +13,7 @@ import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../cor
 import { ReaderTooSlow } from '../../core/kernel/reader-too-slow.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
 import { logFault } from '../front-door/fault-log.ts';
+import { countRefusedRead } from '../front-door/refused-reads.ts';
 import { bucketOutageLine } from '../front-door/texts/bucket-outages.ts';
 import { NO_ROOM_FOR_READER, rateRefusalText } from '../front-door/texts/denials.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
@@ -68,6 +69,7 @@ async function answer(git: GitRequest, bytes: Buffer): Promise<void> {
       const refusal = context.callers.charge(principal, REQUEST_POINTS.fetch);
       // Git would show nothing but the status of a refused POST.
       if (refusal !== null) {
+        countRefusedRead(context, principal, 'rate-exceeded');
         sendBytes(git, RESULT_TYPE, errorPacket(rateRefusalText(refusal)));
         return;
       }
@@ -101,6 +103,8 @@ async function serveFetch(git: GitRequest, request: FetchRequest, body: Uint8Arr
   const { context, repository } = git;
   const opened = await openFetch(context, repository, request, context.clock.now());
   if ('refused' in opened) {
+    const { code } = opened.refused;
+    if (code === 'transfer-quota-reached') countRefusedRead(context, git.principal, code);
     // Git shows nothing of a status but its number to a client that has sent its wants.
     sendBytes(git, RESULT_TYPE, errorPacket(refusalText(opened.refused)));
     return;

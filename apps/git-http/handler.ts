@@ -17,6 +17,7 @@ import { admitToRepository, type Identified, identify } from '../front-door/admi
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { gitToken } from '../front-door/credentials.ts';
 import { logFault } from '../front-door/fault-log.ts';
+import { countDeniedRead } from '../front-door/refused-reads.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { GitHttpError, sendError } from './answer.ts';
 import { absenceError, repositoryAsOf } from './as-of.ts';
@@ -67,7 +68,11 @@ async function handle(
       gitToken,
       isPush ? REQUEST_POINTS.push : REQUEST_POINTS.read,
     );
-    if ('denied' in identified) throw denialError(identified);
+    const isRead = target !== null && serviceOf(target) === UPLOAD_PACK;
+    if ('denied' in identified) {
+      if (isRead) countDeniedRead(context, identified, null);
+      throw denialError(identified);
+    }
     const { principal } = identified;
     actor = actorOf(principal);
     if (target === null) throw denialError(NO_REPOSITORY);
@@ -130,9 +135,11 @@ async function repositoryOf(
     const reason = isOwn ? await absenceError(context, { account, name }, moment, asOf) : null;
     if (reason !== null) throw reason;
   }
+  if (serviceOf(target) === UPLOAD_PACK) countDeniedRead(context, found, principal);
   throw denialError(found);
 }
 
+const UPLOAD_PACK = 'git-upload-pack';
 const INFO_REFS = 'info/refs';
 
 /**

@@ -12,6 +12,7 @@ import type { ActivityReader } from './activity.ts';
 import type { BucketErrorLists } from './bucket-error-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { BucketsInUse, HalfDeletedRepositories, RepositoryLists, RepositoryOwners } from './repository-lists.ts';
+import type { SignInsReader } from './sign-ins.ts';
 import type {
   BucketStorageReader,
   ChangesProgress,
@@ -45,6 +46,7 @@ export type ReadModels = ReadModelProgress &
   ChangesReader &
   ChangesProgress &
   UsageLedgerReader &
+  SignInsReader &
   BucketStorageReader &
   DeletedStorageReader &
   WaitingStorageReader &

@@ -4,7 +4,8 @@
  * Invariants: the events are operational, because a stranger can cause any number of them. Whole streams are pruned
  * after retention, which is why each stream ends with its day. The envelope refers to the source address.
  */
-import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
+import { type DomainEvent, type EventKind, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
+import type { JsonObject } from '../kernel/json.ts';
 
 /** What a person presented to sign in. */
 export type Factor = 'password' | 'totp' | 'passkey';
@@ -24,9 +25,27 @@ type SignInFailed = DomainEvent<
   {
     /** The factor that was wrong. */
     readonly factor: Factor;
+    /** `password-wrong`, or the code of the refusal of a second factor; null if an older version wrote it. */
+    readonly reason: string | null;
     readonly user_agent_ref: string | null;
   }
 >;
+
+/** Upcasts version 1, which said no reason. */
+function withoutKnownReason(data: JsonObject): JsonObject {
+  return { ...data, reason: null };
+}
+
+/** Writes version 1. */
+function withoutReason({ reason: _, ...data }: JsonObject): JsonObject {
+  return data;
+}
+
+const SIGN_IN_FAILED: EventKind = {
+  ...{ version: 2, record: false },
+  upcasters: [withoutKnownReason],
+  downcasters: [withoutReason],
+};
 
 /** The person ended the session of the browser that they used. */
 type SignedOut = DomainEvent<'SignedOut', { readonly session_id: string }>;
@@ -44,7 +63,7 @@ export type SignInEvent = SignedIn | SignInFailed | SignedOut | SessionsRevoked;
 
 export const signInEventKinds: EventKinds<SignInEvent> = {
   SignedIn: OPERATIONAL_V1,
-  SignInFailed: OPERATIONAL_V1,
+  SignInFailed: SIGN_IN_FAILED,
   SignedOut: OPERATIONAL_V1,
   SessionsRevoked: OPERATIONAL_V1,
 };

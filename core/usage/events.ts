@@ -1,5 +1,5 @@
 /**
- * The events of usage: reads and refused pushes by account, node and minute on `transfer-<account>-<node>-<day>`, and
+ * The events of usage: reads, refused reads and refused pushes by account, node and minute on `transfer-<account>-<node>-<day>`, and
  * sums by day on `usage-<account>`.
  *
  * Invariants: transfer events are operational. Their streams are pruned whole after retention, which is why each
@@ -25,8 +25,47 @@ type ReadSum = {
   readonly received_bytes: number;
 };
 
-/** The digest of a stored object that holds details, which is kept until retention ends. */
+/** How often reads were refused to a token of the account, for one reason. */
+export type RefusedReads = {
+  /** Null: tokens that the event has no room for. */
+  readonly token_id: string | null;
+  /** A `RefusedReadReason` of whichever version counted it. */
+  readonly reason: string;
+  readonly count: number;
+};
+
+/** Why a read was refused to a token. */
+export type RefusedReadReason =
+  | 'grant-missing'
+  | 'scope-missing'
+  /** No repository has the name that was asked for, or the token does not see it. */
+  | 'repository-not-found'
+  | 'rate-exceeded'
+  | 'transfer-quota-reached'
+  | 'token-expired'
+  /** Or its trust rule was changed or deleted. */
+  | 'token-revoked';
+
+/** What earlier versions reserved: the digest of a stored object. Nothing ever wrote one. */
 type DetailsDigest = { readonly sha256: string; readonly size_bytes: number };
+
+/** Who got in and who did not since the previous `UsageRecorded`. */
+export type UsageDetails = {
+  /** The first ones, at most `USAGE_SIGN_INS_MAX`. */
+  readonly sign_ins: readonly {
+    /** RFC 3339. */
+    readonly at: string;
+    /** In the order in which the person presented them. */
+    readonly factors: readonly string[];
+    /** Vault references; null if the request had none. */
+    readonly source_address_ref: string | null;
+    readonly user_agent_ref: string | null;
+  }[];
+  /** How many sign-ins are not named. */
+  readonly more_sign_ins: number;
+  readonly failures: readonly { readonly factor: string; readonly reason: string | null; readonly count: number }[];
+  readonly refused_reads: readonly RefusedReads[];
+};
 
 /** The same within a minute, and where they came from. */
 type MinuteReadSum = ReadSum & {
@@ -44,6 +83,7 @@ export type TransferRecorded = DomainEvent<
     /** Those of all refused pushes. */
     readonly received_bytes: number;
     readonly by_reader: readonly MinuteReadSum[];
+    readonly refused_reads: readonly RefusedReads[];
   }
 >;
 
@@ -79,11 +119,21 @@ function withoutReceived(data: JsonObject): JsonObject {
   return { ...sums, by_reader: read.map(({ received_bytes: __, ...sum }) => sum) };
 }
 
+/** Upcasts version 4: refused reads were not counted. */
+function withNoRefusedReads(data: JsonObject): JsonObject {
+  return { ...data, refused_reads: [] };
+}
+
+/** Writes version 4. */
+function withoutRefusedReads({ refused_reads: _, ...data }: JsonObject): JsonObject {
+  return data;
+}
+
 const TRANSFER_RECORDED: EventKind = {
-  version: 4,
+  version: 5,
   record: false,
-  upcasters: [fromTokens, withoutAddresses, withNothingReceived],
-  downcasters: [withoutReceived],
+  upcasters: [fromTokens, withoutAddresses, withNothingReceived, withNoRefusedReads],
+  downcasters: [withoutRefusedReads, withoutReceived],
 };
 
 export const transferEventKinds: EventKinds<TransferRecorded> = { TransferRecorded: TRANSFER_RECORDED };
@@ -113,8 +163,8 @@ export type UsageRecorded = DomainEvent<
     }[];
     readonly webhook_attempts: number;
     readonly sign_in_failures: number;
-    /** Details that are not in the event: the complete sums. */
-    readonly details: DetailsDigest | null;
+    /** Null if an older version wrote it: read it with `detailsOf`. */
+    readonly details: UsageDetails | DetailsDigest | null;
   }
 >;
 
@@ -125,11 +175,26 @@ function ofEachDay(change: (day: JsonObject) => JsonObject): (data: JsonObject) 
   };
 }
 
+/** Upcasts version 2, whose `details` nothing filled. */
+function withUnfilledDetails(data: JsonObject): JsonObject {
+  return data;
+}
+
+/** Writes version 2. */
+function withoutDetails({ details = null, ...data }: JsonObject): JsonObject {
+  return { ...data, details: isJsonObject(details) && 'sign_ins' in details ? null : details };
+}
+
 const USAGE_RECORDED: EventKind = {
-  version: 2,
+  version: 3,
   record: true,
-  upcasters: [ofEachDay(withNothingReceived)],
-  downcasters: [ofEachDay(withoutReceived)],
+  upcasters: [ofEachDay(withNothingReceived), withUnfilledDetails],
+  downcasters: [withoutDetails, ofEachDay(withoutReceived)],
 };
+
+/** Returns the details of the sums; null if the version that wrote them had none. */
+export function detailsOf({ details }: Pick<UsageRecorded['data'], 'details'>): UsageDetails | null {
+  return details !== null && 'sign_ins' in details ? details : null;
+}
 
 export const usageEventKinds: EventKinds<UsageRecorded> = { UsageRecorded: USAGE_RECORDED };

@@ -1,23 +1,33 @@
 /**
- * Counts the bytes that reads send and that refused pushes brought, and appends the sums to the log, one event for each
- * account and minute.
+ * Counts the bytes that reads send and that refused pushes brought, and how often reads were refused, and appends the
+ * sums to the log, one event for each account and minute.
  *
  * Invariants: a read appends no event of its own. A crash loses at most what was not yet flushed, about a minute. While
  * the process lives, an outage of the log or a lost answer neither loses a byte nor counts one twice. A read waits for
  * nothing: its address gets its vault record when the sums are appended, and the addresses of a minute are bounded.
  */
 import type { NewEvent, StreamName } from '../kernel/envelope.ts';
-import { type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';
+import { type AccessTokenId, type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { ExpectedRevision } from '../ports/event-store.ts';
 import { type Context, envelop } from '../runtime/execute.ts';
 import { isOutage } from '../runtime/is-outage.ts';
 import { systemCause } from '../runtime/system-cause.ts';
-import { type Reader, type TransferRecorded, transferEventKinds, transferStream } from './events.ts';
+import {
+  type Reader,
+  type RefusedReadReason,
+  type TransferRecorded,
+  transferEventKinds,
+  transferStream,
+} from './events.ts';
+import { RefusedReadSums } from './refused-reads.ts';
 
 /** Different addresses of an account's readers that a node records in a minute: each is a record of the vault. */
 export const TRANSFER_ADDRESSES_MAX = 50;
 /** How often an event of transfer names addresses: one may have read as many readers in many repositories. */
 export const TRANSFER_ADDRESS_REFS_MAX = 1_000;
+
+/** Pairs of token and reason that an event of transfer names; refused reads of further tokens have the reason alone. */
+export const TRANSFER_REFUSED_READS_MAX = 50;
 
 /** One answer to a read. */
 export interface TransferRead {
@@ -34,9 +44,18 @@ export interface RefusedPush extends Omit<TransferRead, 'sentBytes'> {
   readonly receivedBytes: number;
 }
 
+/** A read that was refused to a token, which may have ended. */
+export interface RefusedRead {
+  /** The token's. */
+  readonly account: AccountId;
+  readonly token: AccessTokenId;
+  readonly reason: RefusedReadReason;
+}
+
 export interface TransferMeter {
   add(read: TransferRead): void;
   addRefused(push: RefusedPush): void;
+  addRefusedRead(read: RefusedRead): void;
   /** Returns the bytes that were added and are not known to be in the log: quotas count them too. */
   unflushedBytes(account: AccountId): number;
   /** Returns a number that grows with every event appended: sums that a projection returned before lack that event. */
@@ -60,6 +79,7 @@ interface Minute {
   readonly addresses: Set<string>;
   /** How often the sums name an address. */
   named: number;
+  readonly refusedReads: RefusedReadSums;
 }
 
 /** An event to append. It keeps its id and stream until the log has it, so that a retry counts nothing twice. */
@@ -110,6 +130,8 @@ export function createTransferMeter(
     add: (read) => transferOf(read.account).add(read, { reads: 1, sent_bytes: read.sentBytes, received_bytes: 0 }),
     addRefused: (push) =>
       transferOf(push.account).add(push, { reads: 0, sent_bytes: 0, received_bytes: push.receivedBytes }),
+    addRefusedRead: ({ account, token, reason }) =>
+      transferOf(account).addRefusedRead({ token_id: token, reason, count: 1 }),
     unflushedBytes: (account) => accounts.get(account)?.unflushedBytes() ?? 0,
     flushes: () => flushes,
     flush() {
@@ -143,9 +165,7 @@ class AccountTransfer {
   }
 
   add({ reader, repository, address }: Omit<TransferRead, 'sentBytes'>, counts: Counts): void {
-    const start = timestamp(`${this.#context.clock.now().slice(0, 16)}:00.000Z`);
-    const minute = this.#pending.get(start) ?? newMinute();
-    this.#pending.set(start, minute);
+    const minute = this.#minute();
     const key = `${reader.kind} ${reader.id} ${repository}`;
     const { reads, sent_bytes, received_bytes, addresses } = minute.sums.get(key) ?? NOTHING;
     minute.sums.set(key, {
@@ -156,6 +176,18 @@ class AccountTransfer {
       received_bytes: received_bytes + counts.received_bytes,
       addresses: addresses.has(address) || !nameIn(minute, address) ? addresses : new Set([...addresses, address]),
     });
+  }
+
+  addRefusedRead(refused: Parameters<RefusedReadSums['add']>[0]): void {
+    this.#minute().refusedReads.add(refused);
+  }
+
+  /** The minute of the clock. */
+  #minute(): Minute {
+    const start = timestamp(`${this.#context.clock.now().slice(0, 16)}:00.000Z`);
+    const minute = this.#pending.get(start) ?? newMinute();
+    this.#pending.set(start, minute);
+    return minute;
   }
 
   unflushedBytes(): number {
@@ -228,7 +260,10 @@ class AccountTransfer {
     );
     const recorded: TransferRecorded = {
       type: 'TransferRecorded',
-      data: { minute: start, sent_bytes: sentBytes, received_bytes, by_reader },
+      data: {
+        ...{ minute: start, sent_bytes: sentBytes, received_bytes, by_reader },
+        refused_reads: minute.refusedReads.list(),
+      },
     };
     const about = { account, cause, lastAt: this.#lastAt };
     const [event] = envelop(this.#context, { kinds: transferEventKinds }, [recorded], about);
@@ -238,7 +273,8 @@ class AccountTransfer {
 }
 
 function newMinute(): Minute {
-  return { sums: new Map(), addresses: new Set(), named: 0 };
+  const refusedReads = new RefusedReadSums(TRANSFER_REFUSED_READS_MAX);
+  return { sums: new Map(), addresses: new Set(), named: 0, refusedReads };
 }
 
 const NOTHING: Counts & Pick<MinuteSum, 'addresses'> = {

@@ -31,6 +31,7 @@ import type { MemoryObjects } from '../support/memory/object-database.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
 import { accountLogContract } from './account-log.ts';
 import { changesContract } from './changes.ts';
+import { signInsContract } from './sign-ins.ts';
 import { usageLedgerContract } from './usage-ledger.ts';
 import { waitingStorageContract } from './waiting-storage.ts';
 
@@ -70,6 +71,7 @@ export function readModelsContract(adapter: string, open: Open): void {
     describe('of usage', () => usageContract(open));
     describe('of what waits to leave storage', () => waitingStorageContract(open));
     describe('of usage ledgers', () => usageLedgerContract(open));
+    describe('of sign-ins', () => signInsContract(open));
 
     test('catch up with the start of the log, and with the last appended event', async (context) => {
       const { append, reads } = await open(context);
@@ -733,7 +735,7 @@ function usageContract(open: Open): void {
     refused = 0,
   ): Promise<unknown> =>
     append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
-      ...{ minute, sent_bytes: bytes, received_bytes: refused, by_reader: [] },
+      ...{ minute, sent_bytes: bytes, received_bytes: refused, by_reader: [], refused_reads: [] },
     });
 
   test('count traffic in its calendar month, and storage until the layers leave it, also of a deleted repository', async (context) => {

@@ -25,7 +25,7 @@ const DELTAS = ({ member, delta }: LedgerEntry): string => `${member} ${delta}`;
 
 const transfer = (append: Appender, account: AccountId, minute: string, data: object): Promise<unknown> =>
   append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
-    ...{ minute, sent_bytes: 0, received_bytes: 0, by_reader: [] },
+    ...{ minute, sent_bytes: 0, received_bytes: 0, by_reader: [], refused_reads: [] },
     ...data,
   });
 

@@ -589,6 +589,7 @@ export const LIMIT_TESTS: LimitTests = {
   'test/core/usage/meter.test.ts': {
     'are fifty in a minute at most, and named a thousand times': 'TRANSFER_ADDRESSES_MAX TRANSFER_ADDRESS_REFS_MAX',
     'names at most a thousand pairs, and counts the bytes of all': 'READERS_MAX',
+    'has the refused reads of its tokens by their reason, and names only so many tokens': 'TRANSFER_REFUSED_READS_MAX',
   },
   'test/core/use-cases/accounts/accounts.test.ts': {
     'needs a valid username, address and password, or nothing is written': 'PASSWORD_LENGTH_MIN PASSWORD_LENGTH_MAX',
@@ -613,6 +614,8 @@ export const LIMIT_TESTS: LimitTests = {
   },
   'test/core/use-cases/metering/record-usage.test.ts': {
     'name this many readers and no more, whose bytes count all the same': 'USAGE_READERS_MAX',
+    'name this many sign-ins and refused tokens and no more, and count the rest':
+      'USAGE_SIGN_INS_MAX USAGE_REFUSED_READS_MAX',
   },
   'test/core/use-cases/pushing/push-refs-limits.test.ts': {
     "limit the pack to the smaller remainder, and a larger pack is refused with that quota's code":

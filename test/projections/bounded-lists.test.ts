@@ -109,7 +109,7 @@ describe('Streams that were pruned from the log', () => {
     };
     const read = (stream: StreamName) =>
       append.append(stream, account, 'TransferRecorded', {
-        ...{ minute: append.now, sent_bytes: 5, received_bytes: 0, by_reader: [sum] },
+        ...{ minute: append.now, sent_bytes: 5, received_bytes: 0, by_reader: [sum], refused_reads: [] },
       });
     for (const node of ['a', 'b', 'a']) await read(day('20261121', node));
     const by_reader = [{ ...sum, reads: 3, sent_bytes: 15 }];

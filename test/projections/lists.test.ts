@@ -260,7 +260,7 @@ describe('transfer', () => {
         account,
         'TransferRecorded',
         {
-          ...{ minute, sent_bytes, received_bytes: 0, by_reader: [] },
+          ...{ minute, sent_bytes, received_bytes: 0, by_reader: [], refused_reads: [] },
         },
       );
     const summed = (day: string, days: Readonly<Record<string, number>>) =>
@@ -329,7 +329,7 @@ describe('transfer of a stream that was parked', () => {
     const account = await append.account('ada');
     const minute = append.now;
     await append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
-      ...{ minute, sent_bytes: 7, received_bytes: 0, by_reader: [] },
+      ...{ minute, sent_bytes: 7, received_bytes: 0, by_reader: [], refused_reads: [] },
     });
     await append.append(streamName('usage', account), account, 'UsageRecorded', {
       ...{ day: minute.slice(0, 10), through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },

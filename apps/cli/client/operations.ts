@@ -949,6 +949,51 @@ export interface Restoration {
   readonly left_out: readonly string[];
 }
 
+export interface SignInDetails {
+  /** Newest first, at most 100. */
+  readonly sign_ins: readonly {
+    readonly at: string;
+    /** `password`, `totp` or `passkey`, in their order. */
+    readonly factors: readonly string[];
+    /** A commitment: SHA-256(nonce || value), in hex. */
+    readonly source_address_ref: string | null;
+    /** A commitment: SHA-256(nonce || value), in hex. */
+    readonly user_agent_ref: string | null;
+  }[];
+  /** How many are not named. */
+  readonly more_sign_ins: number;
+  readonly failures: readonly {
+    readonly factor: string;
+    /** `password-wrong`, or why the second factor was refused. Null: an older version recorded it. */
+    readonly reason: string | null;
+    readonly count: number;
+  }[];
+  readonly refused_reads: readonly {
+    /** Null: tokens beyond the first 100 pairs of token and reason. */
+    readonly token_id: string | null;
+    readonly reason: string;
+    readonly count: number;
+  }[];
+  /** What the references of the sign-ins commit to, while it is not erased. */
+  readonly openings: { readonly [name: string]: { readonly nonce: string; readonly value: string } };
+}
+
+export interface SignIns {
+  readonly today: SignInDetails;
+  /** Newest first; days on which nothing happened are left out. */
+  readonly days: readonly {
+    readonly day: string;
+    /** The `UsageRecorded` that holds it. */
+    readonly event_id: string;
+    /** Null: an older version of the service recorded none. */
+    readonly details: SignInDetails | null;
+  }[];
+  readonly pagination: {
+    /** The value of `before` for the next page. */ readonly next_before: number | null;
+    readonly has_more: boolean;
+  };
+}
+
 export interface StorageBucket {
   readonly id: string;
   readonly name: string;
@@ -2023,6 +2068,17 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: undefined;
   };
+  /** List who signed in, what failed, and which reads were refused */
+  readonly listSignIns: {
+    readonly path: undefined;
+    readonly query: {
+      /** Days before the one with this sequence in the log: the `next_before` of a page. */ readonly before?: number;
+      /** Items on a page. */
+      readonly limit?: number;
+    };
+    readonly body: undefined;
+    readonly answer: SignIns;
+  };
   /** The keys of checkpoints */
   readonly getLogKeys: {
     readonly path: undefined;
@@ -2293,6 +2349,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   listAccountEvents: { method: 'GET', path: '/v1/account/events' },
   getAccountEvent: { method: 'GET', path: '/v1/account/events/{id}' },
   exportAccountLog: { method: 'GET', path: '/v1/account/events/export' },
+  listSignIns: { method: 'GET', path: '/v1/account/sign-ins' },
   getLogKeys: { method: 'GET', path: '/.well-known/strata-log-keys' },
   getLatestCheckpoint: { method: 'GET', path: '/v1/account/checkpoints/latest' },
   getInclusionProof: { method: 'GET', path: '/v1/account/proofs/inclusion' },

@@ -14,6 +14,7 @@ import { firstWithin } from '../layout/weight.ts';
 import { shownName } from '../repositories/shown-text.ts';
 import { type Filters, filterForm, historyAddress, readFilters } from './filters.ts';
 import { readRecord, recordPanel } from './record.ts';
+import { SIGN_INS_PAGE } from './sign-ins.ts';
 import { actorText, addressOf } from './who.ts';
 import { layerOf, repositoryIdOf, tellEvent } from './words.ts';
 
@@ -32,7 +33,7 @@ export async function showHistory(context: SiteContext, visit: PersonVisit): Pro
     rows.length === 0
       ? html`<section class="box"><p class="empty">${emptyText(filters)}</p></section>`
       : html`<section class="box" aria-label="Events"><ol class="strata events">${rows}</ol></section>`;
-  const head = html`<h1 class="title">History</h1><p>Everything that happened to your account, as its log has it. <a href="#record">Record and export</a></p>`;
+  const head = html`<h1 class="title">History</h1><p>Everything that happened to your account, as its log has it. <a href="#record">Record and export</a> · <a href="${SIGN_INS_PAGE}">Sign-ins</a></p>`;
   const content = html`<div class="beside"><div class="stack">${await filterForm(context, visit, filters)}${list}${pager(visit, filters, hasMore ? last : undefined)}</div><aside class="stack">${recordPanel(visit, record, filters)}</aside></div>`;
   const status = filters.filter === null ? 422 : 200;
   const before = sequenceAsked(visit);

@@ -18,12 +18,14 @@ import { counted } from '../repositories/shown-text.ts';
 import { showEntry } from './entry.ts';
 import { showHistory } from './list.ts';
 import { exportName } from './record.ts';
+import { SIGN_INS_PAGE, showSignIns } from './sign-ins.ts';
 import { showTokenActivity } from './token-activity.ts';
 
 export const historyRoom: Room = {
   navigation: () => ({ label: 'History', path: '/history' }),
   routes({ context, page, form, formBeyondQuota }) {
     page('/history', (visit) => showHistory(context, visit));
+    page(SIGN_INS_PAGE, (visit) => showSignIns(context, visit));
     page('/history/:entry', (visit) => showEntry(context, visit));
     page('/access-tokens/:id/activity', (visit) => showTokenActivity(context, visit));
     formBeyondQuota('/history/export', (visit, fields) => sendExport(context, visit, fields));

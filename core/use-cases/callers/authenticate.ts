@@ -9,7 +9,7 @@
 import { accessTokens } from '../../access-token/evolve.ts';
 import { idInSecret } from '../../access-token/exchanged-secret.ts';
 import { isSecretForm } from '../../access-token/secret.ts';
-import { isExpired } from '../../access-token/state.ts';
+import { type AccessToken, isExpired } from '../../access-token/state.ts';
 import { accounts } from '../../account/evolve.ts';
 import type { Plan } from '../../account/plans.ts';
 import { type Account, sessionEpochOf } from '../../account/state.ts';
@@ -111,6 +111,50 @@ function unlessExpired<Caller extends TokenPrincipal>(
   principal: Caller,
 ): Caller | null {
   return isExpired(principal.token, context.clock.now()) ? null : principal;
+}
+
+/** A token that has ended, and whose secret somebody sent all the same. */
+export interface EndedToken {
+  readonly account: AccountId;
+  readonly tokenId: AccessTokenId;
+  readonly ended: 'token-expired' | 'token-revoked';
+}
+
+/**
+ * Returns the token of a secret that `authenticate` has just refused, if it was one of an account that is not erased;
+ * null for what never was a token's secret. Reads no more of the log than that did, but for the account.
+ */
+export function endedToken(
+  context: Context & { readonly digest: Digest },
+  { hash, derived, named }: ReadSecret,
+): MaybePromise<EndedToken | null> {
+  const ofDerived = (): MaybePromise<EndedToken | null> =>
+    whenReady(context.entities.get(accessTokens, derived), ({ state }) => endOf(context, derived, state, hash));
+  if (named === null) return ofDerived();
+  return whenReady(context.entities.get(accessTokens, named), ({ state }) => {
+    if (state.status === 'absent') return ofDerived();
+    // Whoever knows an id can make secrets that name it, and nothing is left of a revoked one to compare with.
+    return state.status === 'revoked' ? null : endOf(context, named, state, hash);
+  });
+}
+
+function endOf(
+  context: Context & { readonly digest: Digest },
+  tokenId: AccessTokenId,
+  token: AccessToken,
+  hash: string,
+): MaybePromise<EndedToken | null> {
+  if (token.status === 'absent') return null;
+  if (token.status !== 'revoked' && !context.digest.equal(token.secretHash, hash)) return null;
+  const { account } = token;
+  return whenReady(context.entities.get(accounts, account), ({ state }): EndedToken | null => {
+    if (state.status !== 'open' && state.status !== 'closed') return null;
+    if (token.status === 'revoked') return { account, tokenId, ended: 'token-revoked' };
+    if (isExpired(token, context.clock.now())) return { account, tokenId, ended: 'token-expired' };
+    // The token of a closed account has not ended, since the account may be opened again.
+    const isOfChangedRule = token.status === 'exchanged' && state.status === 'open';
+    return isOfChangedRule ? { account, tokenId, ended: 'token-revoked' } : null;
+  });
 }
 
 /** What a session keeps of its person. A caller vouches for it: it comes from the store of sessions. */

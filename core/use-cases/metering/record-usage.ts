@@ -21,7 +21,7 @@ import { DailySums, USAGE_SUMMING } from '../../usage/daily-sums.ts';
 import { usageEventKinds } from '../../usage/events.ts';
 
 /**
- * Pairs of reader and repository, of all accounts, that the daily sums hold in memory: some 60 MB. Then a part of the
+ * Pairs of reader and repository, and what else is named, of all accounts, that the daily sums hold in memory: some 60 MB. Then a part of the
  * log is summed first. Internal: the sums are the same in parts.
  */
 const USAGE_SUMS_AT_ONCE_MAX = 200_000;
@@ -124,9 +124,9 @@ class Run {
       this.#accounts.set(accountId, account);
       this.#size += 1;
     }
-    const before = account.sums.readers;
+    const before = account.sums.named;
     account.sums.add(event);
-    this.#size += account.sums.readers - before;
+    this.#size += account.sums.named - before;
     if (!account.throughs.has(id)) return;
     account.met.add(id);
     account.sums = new DailySums();

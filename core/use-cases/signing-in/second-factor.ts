@@ -61,8 +61,8 @@ export async function giveSecondFactor(
   const cause = await causeOf(context, origin, account, { kind: 'user', id: account });
   const used = await unlessFailed(context.rateLimits, counts, () => use(context, { account, cause }, factor));
   if ('refused' in used) {
-    const { kind } = factor;
-    context.background.run('sign-in-failed', () => recordFailure(context, origin, account, kind));
+    const failure = { factor: factor.kind, reason: used.refused.code };
+    context.background.run('sign-in-failed', () => recordFailure(context, origin, account, failure));
     return used;
   }
   await context.rateLimits.giveBack(counts);

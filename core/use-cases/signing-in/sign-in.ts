@@ -88,7 +88,7 @@ export async function signIn(
   const isRight = await unlessFailed(context.rateLimits, counts, () => compare(context, found, password, turn));
   if (found === null || !isRight) {
     if (found !== null)
-      context.background.run('sign-in-failed', () => recordFailure(context, origin, found.account, 'password'));
+      context.background.run('sign-in-failed', () => recordFailure(context, origin, found.account, WRONG_PASSWORD));
     return refuse({ code: 'sign-in-failed' });
   }
   await context.rateLimits.giveBack(counts);
@@ -154,14 +154,16 @@ export async function recordSignIn(
   await recordSignInEvent(context, origin, account, { kind: 'user', id: account }, { type: 'SignedIn', data });
 }
 
+const WRONG_PASSWORD = { factor: 'password', reason: 'password-wrong' } as const;
+
 /** Appends `SignInFailed` for the factor that was wrong. */
 export async function recordFailure(
   context: Pick<SignInContext, keyof Context | 'vault'>,
   origin: Origin,
   account: AccountId,
-  factor: Factor,
+  failure: { readonly factor: Factor; readonly reason: string },
 ): Promise<void> {
-  const data = { factor, user_agent_ref: await userAgentRef(context, origin, account) };
+  const data = { ...failure, user_agent_ref: await userAgentRef(context, origin, account) };
   await recordSignInEvent(context, origin, account, { kind: 'system', id: 'sign-in' }, { type: 'SignInFailed', data });
 }
 

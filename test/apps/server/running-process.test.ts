@@ -43,7 +43,7 @@ describe('A process', () => {
     const listed = await listProcess({ processes, id: 'one', onFault: assert.fail });
     assert.deepEqual(oldestOf.get('one'), OLDEST_WRITTEN_EVENTS);
     assert.deepEqual([...kept], [['one', { events: READ_EVENTS, models: {} }]]);
-    assert.equal(READ_EVENTS['TransferRecorded'], 4);
+    assert.equal(READ_EVENTS['TransferRecorded'], 5);
     await listed.readsModels({ samples: 4 });
     assert.deepEqual([...kept], [['one', { events: READ_EVENTS, models: { samples: 4 } }]]);
     await listed.close();

@@ -17,10 +17,11 @@ function referenceMembers(value: JsonObject, prefix = ''): string[] {
   return Object.entries(value).flatMap(([name, member]) => {
     const path = prefix + name;
     if (/_refs?$/.test(name)) return [path];
-    if (typeof member === 'object' && member !== null && !Array.isArray(member)) {
-      return referenceMembers(member as JsonObject, `${path}.`);
-    }
-    return [];
+    // A list is named like a single member.
+    return [member].flat().flatMap((one) => {
+      if (typeof one !== 'object' || one === null || Array.isArray(one)) return [];
+      return referenceMembers(one as JsonObject, `${path}.`);
+    });
   });
 }
 
@@ -68,6 +69,9 @@ describe('the openings of an entry', () => {
     const request = { hostname_ref: REF, address_ref: 'b'.repeat(64) };
     assert.deepEqual(opened('DeviceLoginGranted', { request }), ['hostname a', 'source-address b']);
     assert.deepEqual(opened('DeviceLoginGranted', { request: null }), [], 'of an older version');
+    const sign_ins = [{ source_address_ref: REF, user_agent_ref: null }, { source_address_ref: 'b'.repeat(64) }];
+    assert.deepEqual(opened('UsageRecorded', { details: { sign_ins } }), ['source-address a', 'source-address b']);
+    assert.deepEqual(opened('UsageRecorded', { details: null }), [], 'of an older version');
     assert.deepEqual(opened('TrustRuleChanged', { removed_ref: null }), []);
   });
 

@@ -4,15 +4,16 @@ import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
-import { type AccountId, type RepositoryId, timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { type AccessTokenId, type AccountId, type RepositoryId, timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { NEWEST_FORMS } from '../../../core/ports/running-processes.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
-import { type Reader, transferEventKinds, transferStream } from '../../../core/usage/events.ts';
+import { type Reader, type RefusedReadReason, transferEventKinds, transferStream } from '../../../core/usage/events.ts';
 import {
   createTransferMeter,
   type MeterContext,
   TRANSFER_ADDRESS_REFS_MAX,
   TRANSFER_ADDRESSES_MAX,
+  TRANSFER_REFUSED_READS_MAX,
   type TransferRead,
 } from '../../../core/usage/meter.ts';
 import { createTestClock } from '../../support/test-clock.ts';
@@ -81,6 +82,7 @@ describe('The transfer of an account', () => {
           { reader: token, repository_id: other, reads: 1, sent_bytes: 7, received_bytes: 0, address_refs: refs },
           { reader: person, repository_id: repository, reads: 1, sent_bytes: 3, received_bytes: 0, address_refs: refs },
         ],
+        refused_reads: [],
         occurredAt: '2026-11-30T23:59:50.000Z',
       },
     ]);
@@ -108,6 +110,38 @@ describe('The transfer of an account', () => {
         [token, 1, 10, 77],
         [person, 0, 0, 200],
       ],
+    );
+  });
+
+  test('has the refused reads of its tokens by their reason, and names only so many tokens', async () => {
+    const { meter, send, recordedOf } = started();
+    const id = uuid<AccessTokenId>(token.id);
+    const refuseRead = (one: AccessTokenId, reason: RefusedReadReason): void =>
+      meter.addRefusedRead({ account: ada, token: one, reason });
+    for (const reason of ['scope-missing', 'grant-missing', 'scope-missing'] as const) refuseRead(id, reason);
+    for (let n = 0; n < TRANSFER_REFUSED_READS_MAX; n += 1) refuseRead(uuids.next<AccessTokenId>(), 'token-revoked');
+    send(10);
+    assert.equal(meter.unflushedBytes(ada), 10);
+    await meter.flush();
+    const [recorded] = await recordedOf(ada);
+    assert.equal(recorded?.sent_bytes, 10);
+    const refused = recorded?.refused_reads ?? [];
+    assert.deepEqual(refused.slice(0, 2), [
+      { token_id: id, reason: 'scope-missing', count: 2 },
+      { token_id: id, reason: 'grant-missing', count: 1 },
+    ]);
+    assert.equal(refused.length, TRANSFER_REFUSED_READS_MAX + 1);
+    assert.deepEqual(refused.at(-1), { token_id: null, reason: 'token-revoked', count: 2 });
+  });
+
+  test('is an event also where nothing but refused reads happened', async () => {
+    const { meter, recordedOf } = started();
+    meter.addRefusedRead({ account: ada, token: uuid<AccessTokenId>(token.id), reason: 'rate-exceeded' });
+    await meter.flush();
+    await meter.flush();
+    assert.deepEqual(
+      (await recordedOf(ada)).map(({ sent_bytes, by_reader, refused_reads }) => [sent_bytes, by_reader, refused_reads]),
+      [[0, [], [{ token_id: token.id, reason: 'rate-exceeded', count: 1 }]]],
     );
   });
 
@@ -300,6 +334,7 @@ describe('Transfer events', () => {
       sent_bytes: 15,
       received_bytes: 0,
       by_reader: [{ reader: token, repository_id: repository, ...counts, address_refs: [] }],
+      refused_reads: [],
     });
   });
 

@@ -45,6 +45,7 @@ import { createMemoryActivity } from './activity.ts';
 import { createMemoryBucketErrors } from './bucket-errors.ts';
 import { createMemoryDeliveries } from './deliveries.ts';
 import type { MemoryObjects } from './object-database.ts';
+import { createMemorySignIns } from './sign-ins.ts';
 import { createMemoryUsageLedger } from './usage-ledger.ts';
 import { createMemoryWaitingStorage } from './waiting-storage.ts';
 
@@ -358,6 +359,7 @@ export function createMemoryReadModels(options: {
     ...createMemoryActivity(options),
     ...createMemoryBucketErrors(events),
     ...createMemoryUsageLedger(events),
+    ...createMemorySignIns(events),
     webhookDeliveries: deliveries.webhookDeliveries,
     webhookDelivery: deliveries.webhookDelivery,
     usageOf,

@@ -8,8 +8,8 @@ import { type AccountId, timestamp } from '../../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
 import { NEWEST_FORMS } from '../../../../core/ports/running-processes.ts';
-import { USAGE_READERS_MAX } from '../../../../core/usage/daily-sums.ts';
-import { type UsageRecorded, usageEventKinds } from '../../../../core/usage/events.ts';
+import { USAGE_READERS_MAX, USAGE_REFUSED_READS_MAX, USAGE_SIGN_INS_MAX } from '../../../../core/usage/daily-sums.ts';
+import { detailsOf, type UsageRecorded, usageEventKinds } from '../../../../core/usage/events.ts';
 import { recordUsage } from '../../../../core/use-cases/metering/record-usage.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { Appender, newUuid } from '../../../support/read-models.ts';
@@ -37,9 +37,14 @@ async function started() {
   const read = (sent_bytes: number, one: JsonObject = reader): JsonObject => ({
     ...{ reader: one, repository_id, reads: 1, sent_bytes, received_bytes: 0 },
   });
-  const transfer = (minute: string, by_reader: readonly JsonObject[], node = 'node') =>
+  const transfer = (
+    minute: string,
+    by_reader: readonly JsonObject[],
+    node = 'node',
+    refused_reads: readonly JsonObject[] = [],
+  ) =>
     append.append(streamName('transfer', `${account}-${node}`), account, 'TransferRecorded', {
-      ...{ minute, by_reader },
+      ...{ minute, by_reader, refused_reads },
       sent_bytes: by_reader.reduce((sum, one) => sum + Number(one['sent_bytes']), 0),
       received_bytes: by_reader.reduce((sum, one) => sum + Number(one['received_bytes']), 0),
     });
@@ -83,7 +88,9 @@ describe('The daily sums of an account', () => {
     const delivery = streamName('webhookDelivery', newUuid());
     await append.append(delivery, account, 'WebhookDeliveryAttempted', {});
     const signIn = streamName('signIn', `${account}-20261121`);
-    await append.append(signIn, account, 'SignInFailed', { factor: 'password', user_agent_ref: null });
+    await append.append(signIn, account, 'SignInFailed', {
+      ...{ factor: 'password', reason: 'password-wrong', user_agent_ref: null },
+    });
     await append.append(signIn, account, 'SignedOut', { session_id: 'x' });
     const last = (await log.readAll(LOG_START, 100)).at(-1);
     await run();
@@ -106,10 +113,84 @@ describe('The daily sums of an account', () => {
             ],
           },
         ],
-        ...{ webhook_attempts: 1, sign_in_failures: 1, details: null },
+        ...{ webhook_attempts: 1, sign_in_failures: 1 },
+        details: {
+          ...{ sign_ins: [], more_sign_ins: 0, refused_reads: [] },
+          failures: [{ factor: 'password', reason: 'password-wrong', count: 1 }],
+        },
       },
     ]);
     assert.equal((await log.readAll(LOG_START, 100)).at(-1)?.isRecord, true);
+  });
+
+  test('name who signed in and from where, and count what failed by its reason', async () => {
+    const { append, account, nextDay, recordedOf } = await started();
+    const stream = streamName('signIn', `${account}-20261121`);
+    const [address, agent] = ['a'.repeat(64), 'b'.repeat(64)];
+    append.sourceAddressRef = address;
+    await append.append(stream, account, 'SignedIn', { factors: ['password', 'totp'], user_agent_ref: agent });
+    for (const [factor, reason] of [
+      ['password', 'password-wrong'],
+      ['totp', 'mfa-code-wrong'],
+      ['password', 'password-wrong'],
+      ['totp', 'mfa-code-used'],
+    ]) {
+      await append.append(stream, account, 'SignInFailed', { factor: `${factor}`, reason: `${reason}`, user_agent_ref: agent });
+    }
+    append.written = { versionOf: (type) => (type === 'SignInFailed' ? 1 : NEWEST_FORMS.versionOf(type)) };
+    await append.append(stream, account, 'SignInFailed', { factor: 'totp', reason: 'lost', user_agent_ref: agent });
+    append.sourceAddressRef = null;
+    await nextDay();
+    const [recorded] = await recordedOf();
+    assert.equal(recorded?.sign_in_failures, 5);
+    assert.deepEqual(recorded === undefined ? null : detailsOf(recorded), {
+      sign_ins: [{ at: FIRST, factors: ['password', 'totp'], source_address_ref: address, user_agent_ref: agent }],
+      more_sign_ins: 0,
+      failures: [
+        { factor: 'password', reason: 'password-wrong', count: 2 },
+        { factor: 'totp', reason: 'mfa-code-wrong', count: 1 },
+        { factor: 'totp', reason: 'mfa-code-used', count: 1 },
+        { factor: 'totp', reason: null, count: 1 },
+      ],
+      refused_reads: [],
+    });
+  });
+
+  // The attack: who knows the password signs in very often, or a token is refused for ever.
+  test('name this many sign-ins and refused tokens and no more, and count the rest', async () => {
+    const { append, account, transfer, nextDay, recordedOf } = await started();
+    const stream = streamName('signIn', `${account}-20261121`);
+    for (let n = 0; n < USAGE_SIGN_INS_MAX + 2; n += 1) {
+      await append.append(stream, account, 'SignedIn', { factors: ['password'], user_agent_ref: null });
+    }
+    const refused = (count: number) =>
+      Array.from({ length: USAGE_REFUSED_READS_MAX + 1 }, () => ({
+        ...{ token_id: newUuid(), reason: 'scope-missing', count },
+      }));
+    const [first] = refused(1);
+    assert.ok(first !== undefined);
+    await transfer('2026-11-21T10:00:00.000Z', [], 'node', [first, ...refused(2)]);
+    await transfer('2026-11-21T10:01:00.000Z', [], 'node', [{ ...first, count: 5 }, { ...first, token_id: null }]);
+    await nextDay();
+    const [recorded] = await recordedOf();
+    const details = recorded === undefined ? null : detailsOf(recorded);
+    assert.deepEqual([details?.sign_ins.length, details?.more_sign_ins], [USAGE_SIGN_INS_MAX, 2]);
+    assert.equal(details?.refused_reads.length, USAGE_REFUSED_READS_MAX + 1);
+    assert.deepEqual(details?.refused_reads[0], { ...first, count: 6 });
+    assert.deepEqual(details?.refused_reads.at(-1), { token_id: null, reason: 'scope-missing', count: 5 });
+  });
+
+  test('are written without these details while an older process may read them', async () => {
+    const { log, append, account, context, clock } = await started();
+    const stream = streamName('signIn', `${account}-20261121`);
+    await append.append(stream, account, 'SignedIn', { factors: ['password'], user_agent_ref: null });
+    clock.advance(DAY_MS);
+    const written = { versionOf: (type: string) => (type === 'UsageRecorded' ? 2 : NEWEST_FORMS.versionOf(type)) };
+    await recordUsage({ ...context, written }, NEVER);
+    const event = (await log.readAll(LOG_START, 100)).at(-1);
+    assert.deepEqual([event?.type, event?.version, event?.data['details']], ['UsageRecorded', 2, null]);
+    assert.ok(event !== undefined);
+    assert.equal(detailsOf(readEvent(usageEventKinds, event).data), null);
   });
 
   test('hold each event once, a day after the other, and there are none for days without events', async () => {
@@ -133,7 +214,7 @@ describe('The daily sums of an account', () => {
     const bob = await append.account('bob');
     const ofBob = (bytes: number) =>
       append.append(streamName('transfer', `${bob}-node`), bob, 'TransferRecorded', {
-        ...{ minute: FIRST, sent_bytes: bytes, received_bytes: 0, by_reader: [] },
+        ...{ minute: FIRST, sent_bytes: bytes, received_bytes: 0, by_reader: [], refused_reads: [] },
       });
     await transfer('2026-11-21T10:00:00.000Z', [read(1)]);
     await ofBob(10);

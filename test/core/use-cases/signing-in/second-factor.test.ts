@@ -89,8 +89,11 @@ describe('A second factor', () => {
     assert.equal(codeOf(await give(answer)), 'mfa-passkey-challenge-over');
     const failed = (await signInEvents()).filter(({ type }) => type === 'SignInFailed');
     assert.deepEqual(
-      failed.map(({ data }) => data['factor']),
-      ['totp', 'passkey'],
+      failed.map(({ data }) => [data['factor'], data['reason']]),
+      [
+        ['totp', 'mfa-code-wrong'],
+        ['passkey', 'mfa-passkey-challenge-over'],
+      ],
     );
   });
 

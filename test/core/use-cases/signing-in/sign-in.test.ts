@@ -119,7 +119,8 @@ describe('A person', () => {
     const { wrong, account, signInEvents } = await started();
     assert.equal(codeOf(await wrong()), 'sign-in-failed');
     const [event] = await signInEvents();
-    assert.deepEqual([event?.type, event?.data['factor'], event?.accountId], ['SignInFailed', 'password', account]);
+    assert.deepEqual([event?.type, event?.accountId], ['SignInFailed', account]);
+    assert.deepEqual([event?.data['factor'], event?.data['reason']], ['password', 'password-wrong']);
     assert.deepEqual(event?.actor, { kind: 'system', id: 'sign-in' });
   });
 
