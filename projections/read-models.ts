@@ -59,7 +59,7 @@ import {
   readUsage,
   readWaitingStorageBytes,
 } from './usage/queries.ts';
-import { readTokenUses, readUsageLedger } from './usage-ledger/queries.ts';
+import { readRepositoryUses, readTokenUses, readUsageLedger } from './usage-ledger/queries.ts';
 import {
   readDeliveryBacklog,
   readDueDeliveries,
@@ -179,6 +179,7 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
     changesOf: (account) => readChanges(changes, account, clock.now()),
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
+    repositoryUses: (wanted, page) => readRepositoryUses(usageLedger, wanted, page),
     signInsCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.signIns.name]),
     unsummedSignIns: (account) => readUnsummedSignIns(signIns, account),
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),

@@ -21,6 +21,7 @@ import { IDENTITY_ROUTES } from './handlers/identity.ts';
 import { OBJECT_ROUTES } from './handlers/objects.ts';
 import { OPENAPI_ROUTES } from './handlers/openapi.ts';
 import { REF_ROUTES } from './handlers/refs.ts';
+import { REPOSITORY_ACCESS_ROUTES } from './handlers/repository-access.ts';
 import { REPOSITORY_ROUTES } from './handlers/repositories.ts';
 import { SEARCH_ROUTES } from './handlers/search.ts';
 import { SIGN_IN_ROUTES } from './handlers/sign-ins.ts';
@@ -62,6 +63,7 @@ export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
   ...AUDIT_ROUTES,
   ...ACCOUNT_STATE_ROUTES,
+  ...REPOSITORY_ACCESS_ROUTES,
   ...STORAGE_BUCKET_ROUTES,
   ...TRUST_RULE_ROUTES,
 ];

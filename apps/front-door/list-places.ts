@@ -4,8 +4,9 @@
  *
  * Invariants: what one function writes, the other parses to the same place. No other text is a place.
  */
+import type { ActorKind } from '../../core/kernel/envelope.ts';
 import { type EventId, parseTimestamp, parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
-import type { LedgerPlace } from '../../core/ports/usage-ledger.ts';
+import type { LedgerPlace, RepositoryUsePlace } from '../../core/ports/usage-ledger.ts';
 import type { TokenActivityPlace } from '../../core/use-cases/tokens/token-activity.ts';
 
 /** Returns the text of a place in the ledger: its members, separated by tildes. */
@@ -35,4 +36,26 @@ export function parseActivityPlace(text: string): TokenActivityPlace | null {
   const minute = parseTimestamp(time);
   const repositoryId = parseUuid<RepositoryId>(id ?? '');
   return minute === null || repositoryId === null ? null : { changes: Number(changes), used: { minute, repositoryId } };
+}
+
+/** Returns the text of a place among the accesses to a repository: its members, separated by tildes. */
+export function accessPlaceText({ minute, wholeDay, kind, id }: RepositoryUsePlace): string {
+  return [minute, wholeDay ? 'day' : 'minute', kind, id].join('~');
+}
+
+const ACTOR_KINDS: ReadonlySet<string> = new Set(['token', 'user', 'trust_rule', 'system', 'admin']);
+
+function isActorKind(text: string): text is ActorKind {
+  return ACTOR_KINDS.has(text);
+}
+
+/** Ids, names of policies and of commands. */
+const ACTOR_ID = /^[\x21-\x7d]{1,200}( [\x21-\x7d]{1,200}){0,9}$/;
+
+/** Returns null for a text that is not a place among the accesses. */
+export function parseAccessPlace(text: string): RepositoryUsePlace | null {
+  const [time = '', span = '', kind = '', id = '', ...rest] = text.split('~');
+  const minute = parseTimestamp(time);
+  if (minute === null || (span !== 'day' && span !== 'minute') || !isActorKind(kind)) return null;
+  return ACTOR_ID.test(id) && rest.length === 0 ? { minute, wholeDay: span === 'day', kind, id } : null;
 }

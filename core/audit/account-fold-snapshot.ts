@@ -39,7 +39,7 @@ import type { AccountStateFold, MonthTraffic } from './account-fold.ts';
 import type { FoldedRef, FoldedRepository } from './folded-repository.ts';
 
 /** Raise it whenever the meaning of the form below changes. */
-const OWN_VERSION = 1;
+const OWN_VERSION = 2;
 
 /** Larger than every version of an account's snapshots, so that each pair of versions has a number of its own. */
 const VERSIONS = 10_000;
@@ -103,6 +103,7 @@ const openFold = object<OpenFold>({
   account: openAccount,
   repositories: map(parsed(uuid<RepositoryId>), repository),
   accessTokens: map(parsed(uuid<AccessTokenId>), accessToken),
+  givenBy: map(text, parsed(uuid<EventId>)),
   traffic: object<MonthTraffic>({ month: text, ingressBytes: number, transferBytes: number }),
 });
 

@@ -59,6 +59,11 @@ export interface AccountStateFold {
   readonly repositories: Map<RepositoryId, FoldedRepository>;
   /** Those that the account made and that are not revoked. */
   readonly accessTokens: Map<AccessTokenId, ActiveAccessToken>;
+  /**
+   * The event that made, or last changed, each of what gives access: by the id of the account, of its webhooks, trust
+   * rules and access tokens.
+   */
+  readonly givenBy: Map<string, EventId>;
   traffic: MonthTraffic;
 }
 
@@ -71,6 +76,7 @@ export function newAccountFold(): AccountStateFold {
     account: accounts.initial,
     repositories: new Map<RepositoryId, FoldedRepository>(),
     accessTokens: new Map<AccessTokenId, ActiveAccessToken>(),
+    givenBy: new Map<string, EventId>(),
     traffic: { month: '', ingressBytes: 0, transferBytes: 0 },
   };
 }
@@ -117,10 +123,20 @@ function foldAccount(fold: AccountStateFold, entry: FoldedEntry): void {
   const event = readEvent<AccountEvent>(accountEventKinds, entry);
   fold.account = accounts.evolve(fold.account, event, entry.occurredAt);
   fold.accountId = uuid<AccountId>(entityIdOf(entry.stream));
+  noteGiving(fold, event, entry.id);
   if (event.type === 'RepositoryCreated') {
     const { repository_id, storage_bucket_id } = event.data;
     fold.repositories.set(uuid<RepositoryId>(repository_id), newRepository(storage_bucket_id === null));
   }
+}
+
+function noteGiving({ givenBy, accountId }: AccountStateFold, event: AccountEvent, id: EventId): void {
+  const { data } = event;
+  if (event.type === 'AccountCreated' || event.type === 'AccountReopened') givenBy.set(String(accountId), id);
+  const named = 'webhook_id' in data ? data.webhook_id : 'rule_id' in data ? data.rule_id : null;
+  if (named === null) return;
+  if (event.type === 'WebhookDeleted' || event.type === 'TrustRuleDeleted') givenBy.delete(named);
+  else givenBy.set(named, id);
 }
 
 async function foldOfRepository(fold: AccountStateFold, entry: FoldedEntry, nextTurn: NextTurn): Promise<void> {
@@ -147,10 +163,13 @@ function foldAccessToken(fold: AccountStateFold, entry: FoldedEntry): void {
   if (event.type === 'AccessTokenExchanged') return;
   if (event.type === 'AccessTokenRevoked') {
     fold.accessTokens.delete(id);
+    fold.givenBy.delete(id);
     return;
   }
   const token = accessTokens.evolve(fold.accessTokens.get(id) ?? accessTokens.initial, event, entry.occurredAt);
-  if (token.status === 'active') fold.accessTokens.set(id, token);
+  if (token.status !== 'active') return;
+  fold.accessTokens.set(id, token);
+  fold.givenBy.set(id, entry.id);
 }
 
 function foldUsage(fold: AccountStateFold, entry: FoldedEntry): void {

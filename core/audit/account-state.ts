@@ -84,7 +84,7 @@ function byKey<Key extends string, Value>(
   return [...(map ?? [])].sort(([a], [b]) => byText(a, b));
 }
 
-function byText(a: string, b: string): number {
+export function byText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 

@@ -6,7 +6,7 @@
  * one before it ended whatever was added since. What is shown does not depend on whether events that a `UsageRecorded`
  * sums are still in the log.
  */
-import type { LogPosition } from '../kernel/envelope.ts';
+import type { ActorKind, LogPosition } from '../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, EventId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 
 /** The figures of usage. `repos` and `storage_bytes` are levels; the others are sums of a calendar month (UTC). */
@@ -59,6 +59,26 @@ export interface TokenUse extends TokenUsePlace {
   readonly addressRefs: readonly string[];
 }
 
+/** Where an access lies among those of its repository. */
+export interface RepositoryUsePlace {
+  /** The start of the minute, or of the day. */
+  readonly minute: Timestamp;
+  /** Whether it is a day of reads whose minutes have passed the retention. */
+  readonly wholeDay: boolean;
+  readonly kind: ActorKind;
+  /** The id of an actor. */
+  readonly id: string;
+}
+
+/** What somebody did in a repository within a minute. */
+export interface RepositoryUse extends RepositoryUsePlace {
+  readonly reads: number;
+  readonly pushes: number;
+  readonly restores: number;
+  /** The addresses that these came from, at most `TOKEN_USE_ADDRESSES_MAX`. */
+  readonly addressRefs: readonly string[];
+}
+
 export interface UsageLedgerReader {
   /** Resolves when the ledger has every event up to the position. */
   usageLedgerCaughtUp(position: LogPosition): Promise<void>;
@@ -79,4 +99,19 @@ export interface UsageLedgerReader {
     token: AccessTokenId,
     page: { readonly after: TokenUsePlace | null; readonly limit: number },
   ): Promise<{ readonly uses: readonly TokenUse[]; readonly hasMore: boolean }>;
+  /**
+   * Returns who read and wrote the account's repository, oldest first: in minutes from that of `since` on which begin
+   * before `until`. Reads of days before `minutesFrom` are shown as in `usageLedger`.
+   */
+  repositoryUses(
+    wanted: {
+      readonly account: AccountId;
+      readonly repository: RepositoryId;
+      readonly since: Timestamp | null;
+      readonly until: Timestamp | null;
+      /** `YYYY-MM-DD`. */
+      readonly minutesFrom: string;
+    },
+    page: { readonly after: RepositoryUsePlace | null; readonly limit: number },
+  ): Promise<{ readonly uses: readonly RepositoryUse[]; readonly hasMore: boolean }>;
 }

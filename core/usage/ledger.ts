@@ -1,5 +1,6 @@
 /**
- * The usage ledger: by how much each event changes what an account uses, and what a token did with it.
+ * The usage ledger: by how much each event changes what an account uses, what a token did with it, and who read and
+ * wrote a repository.
  *
  * Invariants: the entries of a member add up to what the usage model says (projections/usage), for repositories and
  * storage from the first entry on, for traffic within a month. Whether a repository's storage counts at all depends on
@@ -8,7 +9,7 @@
  */
 import { accountEventKinds } from '../account/events.ts';
 import { readEvent } from '../kernel/decider.ts';
-import { accessTokenOf, categoryOf, entityIdOf, type RecordedEvent, type StreamName } from '../kernel/envelope.ts';
+import { type Actor, accessTokenOf, categoryOf, entityIdOf, type RecordedEvent, type StreamName } from '../kernel/envelope.ts';
 import { parseUuid, plusMs, type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
 import { PENDING_DELIVERY_KEPT_MS } from '../kernel/limits.ts';
 import type { LedgerEntry, LedgerMember } from '../ports/usage-ledger.ts';
@@ -20,8 +21,12 @@ import { transferEventKinds, type UsageRecorded, usageEventKinds } from './event
 export const LEDGER_CATEGORIES: readonly string[] = ['account', 'repository', 'transfer', 'usage'];
 
 export interface LedgerRow extends LedgerEntry {
+  /** Who caused it; null for reads of those that the event has no room for. */
+  readonly reader: Actor | null;
   readonly reads: number;
   readonly writes: number;
+  /** Those of the writes that restored refs; the others are pushes. */
+  readonly restores: number;
   /** The addresses that reads and writes came from, as vault references. */
   readonly addressRefs: readonly string[];
   /** For reads within a minute the stream, and the day (UTC) of the append; null for all else. */
@@ -64,17 +69,21 @@ function ofRepository(recorded: RecordedEvent): readonly LedgerRow[] {
   if (event.type !== 'RefsUpdated') return stored;
   const pushed = entry(recorded, 'ingress_bytes', event.data.received_bytes, repository);
   const { sourceAddressRef } = recorded;
-  return [{ ...pushed, writes: 1, addressRefs: sourceAddressRef === null ? [] : [sourceAddressRef] }, ...stored];
+  const restores = event.data.restored === null ? 0 : 1;
+  return [{ ...pushed, writes: 1, restores, addressRefs: sourceAddressRef === null ? [] : [sourceAddressRef] }, ...stored];
 }
 
 function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, repository: RepositoryId): LedgerRow {
   const { id, occurredAt, actor } = recorded;
   const index = member === 'storage_bytes' ? 1 : 0;
   const place = { at: occurredAt, eventId: id, index };
-  return { ...place, member, delta, repositoryId: repository, tokenId: accessTokenOf(actor), ...NO_USE };
+  return { ...place, member, delta, repositoryId: repository, tokenId: accessTokenOf(actor), ...NO_USE, reader: actor };
 }
 
-const NO_USE = { operational: false, reads: 0, writes: 0, addressRefs: [], minute: null, isDaySum: false } satisfies Partial<LedgerRow>;
+const NO_USE = {
+  ...{ operational: false, reader: null, reads: 0, writes: 0, restores: 0 },
+  ...{ addressRefs: [], minute: null, isDaySum: false },
+} satisfies Partial<LedgerRow>;
 
 function ofTransfer(recorded: RecordedEvent): readonly LedgerRow[] {
   const { minute, ...sums } = readEvent(transferEventKinds, recorded).data;
@@ -107,17 +116,20 @@ interface ReadSums {
 function readsIn(
   { sent_bytes, received_bytes, by_reader }: ReadSums,
   first: number,
-): readonly Pick<LedgerRow, 'index' | 'member' | 'delta' | 'repositoryId' | 'tokenId' | 'reads' | 'addressRefs'>[] {
+): readonly Pick<
+  LedgerRow,
+  'index' | 'member' | 'delta' | 'repositoryId' | 'tokenId' | 'reader' | 'reads' | 'addressRefs'
+>[] {
   const member = 'transfer_bytes' as const;
   const entries = by_reader.map((sum, index) => {
     const repositoryId = parseUuid<RepositoryId>(sum.repository_id);
     const tokenId = accessTokenOf(sum.reader);
-    const { sent_bytes: delta, reads, address_refs: addressRefs = [] } = sum;
-    return { index: first + index, member, delta, repositoryId, tokenId, reads, addressRefs };
+    const { reader, sent_bytes: delta, reads, address_refs: addressRefs = [] } = sum;
+    return { index: first + index, member, delta, repositoryId, tokenId, reader, reads, addressRefs };
   });
   const rest = entries.reduce((left, { delta }) => left - delta, sent_bytes);
   const index = first + entries.length;
-  const others = { repositoryId: null, tokenId: null, reads: 0, addressRefs: [] };
+  const others = { repositoryId: null, tokenId: null, reader: null, reads: 0, addressRefs: [] };
   const sent = [...entries, { index, member, delta: rest, ...others }];
   if (received_bytes === 0) return sent;
   const pushed = by_reader.map((sum) => sum.received_bytes);

@@ -14,7 +14,7 @@ import { usageLedgerTables } from './table.ts';
 
 export const usageLedgerProjection: Projection = {
   name: 'usage_ledger',
-  version: 5,
+  version: 6,
   categories: LEDGER_CATEGORIES,
   tables: usageLedgerTables,
   onPoison: 'park',
@@ -63,7 +63,7 @@ class Changes {
     const category = categoryOf(stream);
     if (category === 'transfer') this.#unsummed.addTransfer(accountId, recorded);
     if (category === 'usage') this.#unsummed.addSums(accountId, recorded);
-    for (const one of rows) if (one.delta !== 0 || one.writes > 0) this.#addEntry(accountId, one, recorded.position);
+    for (const one of rows) if (one.delta !== 0 || one.reads + one.writes > 0) this.#addEntry(accountId, one, recorded.position);
   }
 
   #addBucket(recorded: RecordedEvent): void {
@@ -74,9 +74,10 @@ class Changes {
   }
 
   #addEntry(account_id: string, row: LedgerRow, position: LogPosition): void {
-    const { at, eventId, index, member, delta, repositoryId, tokenId, reads, writes, addressRefs } = row;
+    const { at, eventId, index, member, delta, repositoryId, tokenId, reader, reads, writes, restores } = row;
     const ids = { repository_id: repositoryId, token_id: tokenId };
-    const use = { reads, writes, address_refs: addressRefs.join(',') };
+    const who = { reader_kind: reader?.kind ?? null, reader_id: reader?.id ?? null };
+    const use = { ...who, reads, writes, restores, address_refs: row.addressRefs.join(',') };
     const own = row.minute === null ? NO_MINUTE : minuteOf(row.minute, position);
     const columns = { account_id, at, event_id: eventId, index, member, delta, ...ids, ...use, ...own };
     this.#entries.push({ ...columns, is_day_sum: row.isDaySum });
@@ -101,8 +102,8 @@ class Changes {
         {
           items: this.#entries,
           text: `INSERT INTO ${table('ledger_entries')} SELECT * FROM json_to_recordset($1) AS e(account_id uuid, at text,
-            event_id uuid, index integer, member text, delta bigint, repository_id uuid, token_id uuid, reads integer,
-            writes integer, address_refs text, stream text, appended_on text, position bigint, is_day_sum boolean)`,
+            event_id uuid, index integer, member text, delta bigint, repository_id uuid, token_id uuid,
+            reader_kind text, reader_id text, reads integer, writes integer, restores integer, address_refs text, stream text, appended_on text, position bigint, is_day_sum boolean)`,
         },
         {
           items: [...this.#months.values()],

@@ -16,6 +16,9 @@ export const MINUTE = 'left(at, 16)';
 /** Which entries say what a token did. */
 export const IS_USE = 'token_id IS NOT NULL AND repository_id IS NOT NULL AND reads + writes > 0 AND NOT is_day_sum';
 
+/** Which entries say who read or wrote a repository, by the minute or by the day. */
+export const IS_ACCESS = 'repository_id IS NOT NULL AND reader_id IS NOT NULL AND reads + writes > 0';
+
 const ENTRY_COLUMNS = `
   account_id uuid NOT NULL,
   at text COLLATE "C" NOT NULL,
@@ -25,8 +28,11 @@ const ENTRY_COLUMNS = `
   delta bigint NOT NULL,
   repository_id uuid,
   token_id uuid,
+  reader_kind text COLLATE "C",
+  reader_id text COLLATE "C",
   reads integer NOT NULL,
   writes integer NOT NULL,
+  restores integer NOT NULL,
   address_refs text NOT NULL,
   stream text COLLATE "C",
   appended_on text COLLATE "C",
@@ -45,6 +51,7 @@ const entries: ProjectionTable = {
   create: (table) => [
     `CREATE TABLE ${table} (${ENTRY_COLUMNS})`,
     `CREATE INDEX ON ${table} (token_id, (${MINUTE}), repository_id) WHERE ${IS_USE}`,
+    `CREATE INDEX ON ${table} (repository_id, (${MINUTE})) WHERE ${IS_ACCESS}`,
     `CREATE INDEX ON ${table} (appended_on, stream) WHERE stream IS NOT NULL`,
   ],
 };

@@ -10,6 +10,8 @@ import type { UsageReader } from '../../core/ports/usage.ts';
 import type {
   LedgerEntry,
   LedgerPlace,
+  RepositoryUse,
+  RepositoryUsePlace,
   TokenUse,
   TokenUsePlace,
   UsageLedgerReader,
@@ -19,6 +21,8 @@ import { type Appender, layer, newUuid } from '../support/read-models.ts';
 
 type Reads = UsageLedgerReader & UsageReader & { caughtUp(position: Appender['last']): Promise<void> };
 type Open = (context: Ending) => Promise<{ readonly append: Appender; readonly reads: Reads }>;
+
+type UsesPage = { readonly after: RepositoryUsePlace | null; readonly limit: number };
 
 const WHOLE = { after: null, limit: 1_000, minutesFrom: '' };
 const DELTAS = ({ member, delta }: LedgerEntry): string => `${member} ${delta}`;
@@ -256,6 +260,93 @@ export function usageLedgerContract(open: Open): void {
     assert.deepEqual(paged, entries);
     const times = entries.map(({ at }) => at);
     assert.deepEqual(times, times.toSorted());
+  });
+
+  test('say who read, pushed to and restored a repository in each minute, and from where', async (context) => {
+    const { append, reads } = await open(context);
+    const account = await append.account('ada');
+    const [first, second] = [await append.repository(account, 'first'), await append.repository(account, 'second')];
+    const token = newUuid();
+    const [near, far] = ['a'.repeat(64), 'b'.repeat(64)];
+    const read = (kind: string, id: string, times: number, address_refs: readonly string[] = []) => ({
+      reader: { kind, id },
+      ...{ repository_id: first, reads: times, sent_bytes: 0, received_bytes: 0, address_refs },
+    });
+    const minute = timestamp('2026-11-21T10:00:00.000Z');
+    append.now = timestamp('2026-11-21T10:00:30.000Z');
+    append.actor = { kind: 'token', id: token };
+    append.sourceAddressRef = near;
+    await append.push(account, first, { received_bytes: 5 });
+    await append.push(account, first, { received_bytes: 0, restored: { event_id: newUuid() } });
+    await append.push(account, second, { received_bytes: 5 });
+    append.actor = { kind: 'admin', id: 'storage adopt' };
+    append.sourceAddressRef = null;
+    await append.push(account, first, {});
+    await transfer(append, account, minute, {
+      by_reader: [read('token', token, 2, [far]), read('user', account, 1)],
+    });
+    await transfer(append, account, '2026-11-21T10:01:00.000Z', { by_reader: [read('user', account, 3)] });
+    await reads.usageLedgerCaughtUp(append.last);
+    const uses = async (range: { since?: string; until?: string } = {}, page: Partial<UsesPage> = {}) => {
+      const [since, until] = [range.since, range.until].map((at) => (at === undefined ? null : timestamp(at)));
+      const wanted = { account, repository: first, since: since ?? null, until: until ?? null, minutesFrom: '' };
+      return (await reads.repositoryUses(wanted, { after: null, limit: 100, ...page })).uses;
+    };
+    const row = (kind: 'admin' | 'token' | 'user', id: string, counts: Partial<RepositoryUse>): RepositoryUse => ({
+      ...{ minute, wholeDay: false, kind, id, reads: 0, pushes: 0, restores: 0, addressRefs: [], ...counts },
+    });
+    const later = timestamp('2026-11-21T10:01:00.000Z');
+    const expected = [
+      row('admin', 'storage adopt', { pushes: 1 }),
+      row('token', token, { reads: 2, pushes: 1, restores: 1, addressRefs: [near, far] }),
+      row('user', account, { reads: 1 }),
+      row('user', account, { reads: 3, minute: later }),
+    ];
+    assert.deepEqual(await uses(), expected);
+    const paged: RepositoryUse[] = [];
+    for (let page = await uses({}, { limit: 1 }); page.length > 0; ) {
+      paged.push(...page);
+      page = await uses({}, { limit: 1, after: page.at(-1) ?? null });
+    }
+    assert.deepEqual(paged, expected);
+    assert.deepEqual(await uses({ since: '2026-11-21T10:00:59.999Z' }), expected, 'the minute of since is included');
+    assert.deepEqual(await uses({ since: later }), expected.slice(3));
+    assert.deepEqual(await uses({ until: later }), expected.slice(0, 3));
+    assert.deepEqual(await uses({ until: '2026-11-21T10:01:00.001Z' }), expected);
+    assert.deepEqual(await uses({ until: '9999-12-31T23:59:59.999Z' }), expected);
+    const nobody = { account: newUuid<AccountId>(), repository: first, since: null, until: null, minutesFrom: '' };
+    assert.deepEqual((await reads.repositoryUses(nobody, { after: null, limit: 100 })).uses, []);
+  });
+
+  test('have the reads of a day in one row where its minutes have passed the retention', async (context) => {
+    const { append, reads } = await open(context);
+    const account = await append.account('ada');
+    const repository = await append.repository(account, 'engine');
+    const sum = {
+      reader: { kind: 'user', id: account },
+      ...{ repository_id: repository, reads: 4, sent_bytes: 9, received_bytes: 0 },
+    };
+    const day = '2026-11-21';
+    append.now = timestamp('2026-11-21T10:01:00.000Z');
+    await transfer(append, account, '2026-11-21T10:00:00.000Z', {
+      ...{ sent_bytes: 9, by_reader: [{ ...sum, address_refs: [] }] },
+    });
+    append.now = timestamp('2026-11-22T00:10:00.000Z');
+    await append.append(streamName('usage', account), account, 'UsageRecorded', {
+      ...{ day, through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
+      transfer: [{ day, sent_bytes: 9, received_bytes: 0, by_reader: [sum] }],
+    });
+    await reads.usageLedgerCaughtUp(append.last);
+    const shown = async (minutesFrom: string, since: string | null = null) => {
+      const wanted = { account, repository, since: since === null ? null : timestamp(since), until: null, minutesFrom };
+      const { uses } = await reads.repositoryUses(wanted, { after: null, limit: 10 });
+      return uses.map((use) => `${use.minute.slice(8, 16)} ${use.wholeDay ? 'day' : 'minute'} ${use.reads}`);
+    };
+    assert.deepEqual(await shown(day), ['21T10:00 minute 4']);
+    assert.deepEqual(await shown('2026-11-22'), ['21T00:00 day 4']);
+    // Nobody knows when on that day.
+    assert.deepEqual(await shown('2026-11-22', '2026-11-21T12:00:00.000Z'), ['21T00:00 day 4']);
+    assert.deepEqual(await shown('2026-11-22', '2026-11-22T00:00:00.000Z'), []);
   });
 
   test('say what a token read and wrote in each minute and repository, and from where', async (context) => {

@@ -161,6 +161,9 @@ export const LIMIT_TESTS: LimitTests = {
   'test/apps/api/activity.test.ts': {
     'answers pages': 'PAGE_LIMIT_MAX',
   },
+  'test/apps/api/sign-ins.test.ts': {
+    'refuses what is no page': 'SIGN_IN_DAYS_LIMIT_MAX',
+  },
   'test/apps/api/compression.test.ts': {
     'An answer is compressed from its least length on, whether it is kept or made for one caller':
       'COMPRESSED_ANSWER_BYTES_MIN',
@@ -338,6 +341,13 @@ export const LIMIT_TESTS: LimitTests = {
     'are accepted for five minutes after the password': 'PENDING_SIGN_IN_SPAN_MS',
     'take a code as people and their keyboards type it, on a keyboard of digits': 'CODE_LENGTH_MAX',
   },
+  'test/apps/website/sign-ins.test.ts': {
+    'shows names of browsers as text, and so many rows of a day': 'SIGN_IN_ROWS_MAX',
+  },
+  'test/apps/website/repositories/access.test.ts': {
+    'stays a page of bounded weight, and counts the tokens that it does not show': 'SUBJECTS_BYTES_MAX',
+    'names so many addresses of a row, and counts the others': 'ACCESS_ADDRESSES_MAX',
+  },
   'test/apps/website/page-parts.test.ts': {
     'shows its text whole up to the limit, and a part of it with one byte more':
       'apps/website/history/entry.ts#ENTRY_BYTES_MAX',
@@ -451,6 +461,9 @@ export const LIMIT_TESTS: LimitTests = {
   },
   'test/contract/session-store.ts': {
     'keeps the newest ${max} sessions of an account that are ${status}': 'SESSIONS_MAX PENDING_SIGN_INS_MAX',
+  },
+  'test/contract/sign-ins.ts': {
+    'name so many sign-ins and tokens, and count the others': 'UNSUMMED_SIGN_INS_MAX UNSUMMED_REFUSED_READS_MAX',
   },
   'test/contract/usage-ledger.ts': {
     'say what a token read and wrote in each minute and repository, and from where': 'TOKEN_USE_ADDRESSES_MAX',

@@ -850,6 +850,22 @@ describe('The command line', () => {
     await fails(1, /not found/i, ['audit', 'token', UNKNOWN]);
   });
 
+  test('audit access shows who could read a repository, and who did', async () => {
+    const path = 'audited';
+    await text(['repo', 'create', path]);
+    const could = await json<{ subjects: readonly { kind: string }[] }>(['audit', 'access', path]);
+    assert.ok(could.subjects.some(({ kind }) => kind === 'user'));
+    assert.match(await text(['audit', 'access', path]), /^user\t\S+\tada\tALL\tALL_REPO\t\S+\n/);
+    const did = await json<{ accesses: readonly object[]; not_metered: readonly string[] }>([
+      ...['audit', 'access', path, '--did'],
+    ]);
+    assert.deepEqual(did.accesses, []);
+    assert.ok(did.not_metered.includes('commits'));
+    await fails(2, /--at tells who could/, ['audit', 'access', path, '--at', '2026-11-21T10:00:00Z', '--did']);
+    await fails(2, /--limit is for --did/, ['audit', 'access', path, '--limit', '1']);
+    await fails(1, /did not exist at this moment/, ['audit', 'access', path, '--at', '2001-01-01T00:00:00Z']);
+  });
+
   test('audit replay rebuilds the account from an export, and tells whether the service shows the same', async () => {
     await cli.done(['repo', 'create', 'recorded', '--description', 'Two lines\u2028in one']);
     const entries = (await shared.log.since()).filter((event) => event.isRecord && event.accountId === ada.id);

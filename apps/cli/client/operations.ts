@@ -949,6 +949,49 @@ export interface Restoration {
   readonly left_out: readonly string[];
 }
 
+export interface RepositoryAccess {
+  readonly at: string;
+  /** The number of entries of the account's log until then. */
+  readonly sequence: number;
+  readonly subjects: readonly {
+    readonly kind: 'user' | 'webhook' | 'token' | 'trust_rule';
+    readonly id: string;
+    /** Null: a webhook, whose event refers to its address. */
+    readonly name: string | null;
+    /** Of a webhook the events that it gets. */
+    readonly grants: readonly string[];
+    /** ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`. */
+    readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
+    /** The event that made it, or last changed it until then. */
+    readonly event_id: string;
+  }[];
+}
+
+export interface RepositoryAccesses {
+  /** Oldest first. */
+  readonly accesses: readonly {
+    /** The start of the minute, or of the day. */
+    readonly minute: string;
+    /** True: the reads of a day whose minutes have passed the retention. They have no addresses. */
+    readonly whole_day: boolean;
+    readonly kind: 'token' | 'user' | 'trust_rule' | 'system' | 'admin';
+    /** The actor, as events name it. */
+    readonly id: string;
+    /** Fetches, and reads of contents, raw files and archives. */
+    readonly reads: number;
+    readonly pushes: number;
+    readonly restores: number;
+    /** The addresses that these came from, by the references in the events, at most 50; no erased ones. */
+    readonly addresses: { readonly [name: string]: { readonly nonce: string; readonly value: string } };
+  }[];
+  readonly pagination: {
+    /** The value of `after` for the next page. */ readonly next_after: string | null;
+    readonly has_more: boolean;
+  };
+  /** Ways to see something of the repository that leave no row here. */
+  readonly not_metered: readonly ('refs' | 'commits' | 'pages' | 'webhooks' | 'unnamed-readers')[];
+}
+
 export interface SignInDetails {
   /** Newest first, at most 100. */
   readonly sign_ins: readonly {
@@ -2128,6 +2171,30 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: AccountState;
   };
+  /** Read who could read a repository as of a moment */
+  readonly getRepositoryAccess: {
+    readonly path: { readonly username: string; readonly name: string };
+    readonly query: {
+      /** The moment, included. It must not lie in the future. Absent: now. */ readonly at?: string;
+    };
+    readonly body: undefined;
+    readonly answer: RepositoryAccess;
+  };
+  /** List who read and wrote a repository */
+  readonly listRepositoryAccesses: {
+    readonly path: { readonly username: string; readonly name: string };
+    readonly query: {
+      /** From the minute of this time on. */ readonly since?: string;
+      /** Minutes that begin before this time. */
+      readonly until?: string;
+      /** What is behind a page: its `next_after`. */
+      readonly after?: string;
+      /** Items on a page. */
+      readonly limit?: number;
+    };
+    readonly body: undefined;
+    readonly answer: RepositoryAccesses;
+  };
   /** Read what a cloud must trust */
   readonly getOidcSetup: {
     readonly path: undefined;
@@ -2355,6 +2422,8 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   getInclusionProof: { method: 'GET', path: '/v1/account/proofs/inclusion' },
   getConsistencyProof: { method: 'GET', path: '/v1/account/proofs/consistency' },
   getAccountState: { method: 'GET', path: '/v1/account/state' },
+  getRepositoryAccess: { method: 'GET', path: '/v1/repos/{username}/{name}/access' },
+  listRepositoryAccesses: { method: 'GET', path: '/v1/repos/{username}/{name}/accesses' },
   getOidcSetup: { method: 'GET', path: '/v1/storage-buckets/oidc-setup' },
   listStorageBucketErrors: { method: 'GET', path: '/v1/storage-buckets/errors' },
   createStorageBucket: { method: 'POST', path: '/v1/storage-buckets' },

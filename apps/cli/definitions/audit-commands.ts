@@ -1,5 +1,6 @@
 /** `strata audit`. */
 import type { CommandDefinition, OptionDefinition } from './definition.ts';
+import { REPOSITORY_OR_HERE } from './repository-arguments.ts';
 
 const SINCE: OptionDefinition = { name: 'since', kind: 'text', value: 'TIME', description: 'from this log time on' };
 const UNTIL: OptionDefinition = { name: 'until', kind: 'text', value: 'TIME', description: 'before this log time' };
@@ -115,6 +116,31 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
     ],
     examples: ['strata audit token 01a20000-0000-7000-8000-000000000000'],
     load: async () => (await import('../commands/audit-token.ts')).auditToken,
+  },
+  {
+    name: 'audit access',
+    summary: 'Show who could read a repository as of a moment, and who did',
+    arguments: [REPOSITORY_OR_HERE],
+    options: [
+      { name: 'at', kind: 'text', value: 'TIME', description: 'who could, as of this moment; now by default' },
+      { name: 'did', kind: 'flag', description: 'who did, by the minute, oldest first' },
+      { name: 'since', kind: 'text', value: 'TIME', description: 'who did, from the minute of this time on' },
+      { name: 'until', kind: 'text', value: 'TIME', description: 'who did, in minutes that begin before this time' },
+      { name: 'after', kind: 'text', value: 'PLACE', description: 'who did, behind a page, as that page names it' },
+      {
+        name: 'limit',
+        kind: 'number',
+        value: 'N',
+        min: 1,
+        max: 100,
+        description: 'with --did, at most this many; 50 by default',
+      },
+    ],
+    examples: [
+      'strata audit access engine --at 2026-11-21T10:00:00Z',
+      'strata audit access engine --since 2026-11-21T10:00:00Z',
+    ],
+    load: async () => (await import('../commands/audit-access.ts')).auditAccess,
   },
   {
     name: 'audit watch',

@@ -53,7 +53,7 @@ async function showPushes(asked: PageRequest): Promise<SiteAnswer> {
   const { rows } = rowsWithin(all, page, ({ activity, previous }) => rowOf(asked, activity, previous));
   const last = rows.at(-1)?.item.activity.push.revision;
   const hasMore = last !== undefined && (next !== null || rows.length < all.length);
-  const content = html`<h1 class="unseen">Activity</h1>${
+  const content = html`<h1 class="unseen">Activity</h1><p class="row"><a class="end" href="${repositoryAddress(repository)}/access">Who could read it, and who did</a></p>${
     rows.length === 0
       ? nothingPushed(repository, isLater)
       : html`<section class="box" aria-label="Pushes"><ol class="strata">${rows.map(({ row }) => row)}</ol></section>`

@@ -5,6 +5,7 @@
  * a reserved name (core/account/names.ts).
  */
 import type { FormOptions, Room, Site } from '../layout/room.ts';
+import { showAccess } from './access.ts';
 import { showActivity } from './activity.ts';
 import { showArchive } from './archive.ts';
 import { showBlame } from './blame.ts';
@@ -70,6 +71,7 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository/activity', onRepository(context, showActivity));
     site.page('/:username/:repository/moments', onRepository(context, showMoments));
     site.page('/:username/:repository/changes', onRepository(context, showChanges));
+    site.page('/:username/:repository/access', onRepository(context, showAccess));
     site.page('/:username/:repository/commit/:id', onRepositoryAsOf(context, showCommit));
     for (const form of ['diff', 'patch'] as const) {
       site.page(`/:username/:repository/commit/:id.${form}`, onRepositoryAsOf(context, showCommitText(form)));

@@ -15,6 +15,7 @@ import {
   passEntry,
 } from '../../audit/account-fold.ts';
 import { ACCOUNT_FOLD_SNAPSHOT_VERSION, readAccountFold, writeAccountFold } from '../../audit/account-fold-snapshot.ts';
+import { type AccessSubject, subjectsOf } from '../../audit/account-access.ts';
 import { accountStateText, madeAccount, type NamedRefs } from '../../audit/account-state.ts';
 import type { FoldedRef } from '../../audit/folded-repository.ts';
 import type { RefName } from '../../git/ref-name.ts';
@@ -80,6 +81,14 @@ export interface TextAnswer {
   close(): void;
 }
 
+/** Who could read a repository. */
+export interface RepositoryAccess {
+  readonly at: Timestamp;
+  /** How many entries of the log it is made of. */
+  readonly sequence: number;
+  readonly subjects: readonly AccessSubject[];
+}
+
 export interface AccountStates {
   /**
    * Returns the state as of the moment, or of the whole log for null, which holds at least all that was in it at
@@ -91,6 +100,14 @@ export interface AccountStates {
     at: Timestamp | null,
     request: { readonly seen: LogPosition; readonly signal: AbortSignal },
   ): Promise<TextAnswer | { readonly refused: Refusal }>;
+  /**
+   * Returns who could read the account's repository as of the moment, or now for null. Refused with
+   * `repository-not-there-then` if the account did not have it then, and with `moment-in-future`. Rejects as `stateAt`.
+   */
+  accessAt(
+    wanted: { readonly account: AccountId; readonly repository: RepositoryId; readonly at: Timestamp | null },
+    request: { readonly seen: LogPosition; readonly signal: AbortSignal },
+  ): Promise<RepositoryAccess | { readonly refused: Refusal }>;
   /**
    * Saves the snapshots that long logs lack, so that nobody's request folds a long log from its first entry. Called now
    * and then, on any number of nodes. Rejects if the read models cannot be reached; resolves early on the signal.
@@ -120,6 +137,20 @@ export function createAccountStates(options: AccountStatesContext): AccountState
   const kept = new Map<AccountId, number>();
   return {
     keepSnapshots: (signal) => keepSnapshots(context, kept, signal),
+    async accessAt({ account, repository, at }, { seen, signal }) {
+      const prefix = await logAsOf(context, account, at, seen);
+      if ('refused' in prefix) return prefix;
+      const close = await slots.acquire(account, signal);
+      try {
+        const fold = await foldUpTo(context, account, prefix.size, signal);
+        const moment = at ?? context.clock.now();
+        const subjects = subjectsOf(fold, repository, moment);
+        if (subjects === null) return refuse({ code: 'repository-not-there-then' });
+        return { at: moment, sequence: fold.sequence, subjects };
+      } finally {
+        close();
+      }
+    },
     async stateAt(account, at, { seen, signal }) {
       const prefix = await logAsOf(context, account, at, seen);
       if ('refused' in prefix) return prefix;

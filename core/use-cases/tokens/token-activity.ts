@@ -14,10 +14,10 @@ import { type LogPosition, type RecordedEvent, streamName } from '../../kernel/e
 import type { Grant } from '../../kernel/grants.ts';
 import type { AccessTokenId, AccountId, EventId, Timestamp } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import { parseVaultRef, type VaultDisclosure, type VaultRef } from '../../kernel/vault-ref.ts';
 import type { TokenUse, TokenUsePlace, UsageLedgerReader } from '../../ports/usage-ledger.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { Context } from '../../runtime/execute.ts';
+import { type Opened, withOpenedAddresses } from './opened-addresses.ts';
 
 export interface TokenActivityContext extends Pick<Context, 'entities' | 'events'> {
   readonly readModels: UsageLedgerReader;
@@ -40,10 +40,7 @@ export interface TokenChange extends RepositorySelection {
   readonly revoked: boolean;
 }
 
-export interface OpenedTokenUse extends Omit<TokenUse, 'addressRefs'> {
-  /** By their references; an erased one is left out. */
-  readonly addresses: ReadonlyMap<VaultRef, VaultDisclosure>;
-}
+export type OpenedTokenUse = Opened<TokenUse>;
 
 export interface TokenActivity {
   readonly changes: readonly TokenChange[];
@@ -76,7 +73,7 @@ export async function readTokenActivity(
   const shown = changes.slice(0, limit);
   return {
     changes: shown,
-    used: await opened(context, account, uses),
+    used: await withOpenedAddresses(context.vault, account, uses),
     next: {
       changes: from.changes + shown.length,
       used: last === undefined ? from.used : { minute: last.minute, repositoryId: last.repositoryId },
@@ -117,24 +114,4 @@ function changeOf({ occurredAt, id, stream }: RecordedEvent, allowed: AccessToke
     throw new TypeError(`${stream} begins with no token`);
   const { scope, repositoryIds, grants, expiresAt } = allowed;
   return { at: occurredAt, eventId: id, scope, repositoryIds, grants, expiresAt, revoked: state.status === 'revoked' };
-}
-
-async function opened(
-  { vault }: Pick<TokenActivityContext, 'vault'>,
-  account: AccountId,
-  uses: readonly TokenUse[],
-): Promise<readonly OpenedTokenUse[]> {
-  const refs = new Set(uses.flatMap(({ addressRefs }) => addressRefs.flatMap((ref) => parseVaultRef(ref) ?? [])));
-  const records = [...refs].map((ref) => ({ field: 'source-address' as const, ref }));
-  const disclosed =
-    records.length === 0 ? new Map<VaultRef, VaultDisclosure>() : await vault.discloseAll(account, records);
-  return uses.map(({ addressRefs, ...use }) => {
-    const addresses = new Map<VaultRef, VaultDisclosure>();
-    for (const text of addressRefs) {
-      const ref = parseVaultRef(text);
-      const disclosure = ref === null ? undefined : disclosed.get(ref);
-      if (ref !== null && disclosure !== undefined) addresses.set(ref, disclosure);
-    }
-    return { ...use, addresses };
-  });
 }

@@ -29,6 +29,8 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   exportAccountLog: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   getAccountEvent: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listAccountEvents: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getRepositoryAccess: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  listRepositoryAccesses: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listSignIns: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listRepositories: { grants: ['ALL', 'API_REPOS_READ', 'API_REPOS_WRITE'], scope: 'any', status: 200 },
   createRepository: {

@@ -95,15 +95,11 @@ describe('GET /v1/account/sign-ins', () => {
       counts,
       new Map([
         [`${revoked.id} token-revoked`, 2],
-        ...(
-          [
-            [`${lists.id} grant-missing`, 1],
-            [`${selected.id} scope-missing`, 1],
-            [`${selected.id} repository-not-found`, 1],
-            [`${all.id} repository-not-found`, 1],
-            [`${expired.id} token-expired`, 1],
-          ] as const
-        ).toSorted(),
+        [`${lists.id} grant-missing`, 1],
+        [`${selected.id} scope-missing`, 1],
+        [`${selected.id} repository-not-found`, 1],
+        [`${all.id} repository-not-found`, 1],
+        [`${expired.id} token-expired`, 1],
       ]),
     );
   });

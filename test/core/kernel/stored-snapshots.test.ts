@@ -19,7 +19,7 @@ import {
 } from '../../../core/audit/account-fold-snapshot.ts';
 import type { FoldedRepository } from '../../../core/audit/folded-repository.ts';
 import type { SnapshotCodec } from '../../../core/kernel/decider.ts';
-import { type AccessTokenId, timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { type AccessTokenId, type EventId, timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { canonicalJson, type JsonObject, type JsonValue } from '../../../core/kernel/json.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
@@ -209,6 +209,10 @@ const richFold: AccountStateFold = {
       uuid('0190f3e2-7c1a-7b4e-9a35-0000000000c1'),
       { ...token, name: 'CI', scope: 'ALL_REPO', repositoryIds: [], grants: ['ALL'], expiresAt: null },
     ],
+  ]),
+  givenBy: new Map<string, EventId>([
+    [token.account, uuid('0190f3e2-7c1a-7b4e-9a35-0000000000b1')],
+    ['0190f3e2-7c1a-7b4e-9a35-0000000000c2', uuid('0190f3e2-7c1a-7b4e-9a35-0000000000b2')],
   ]),
   traffic: { month: '2026-11', ingressBytes: 100, transferBytes: 2_000 },
 };

@@ -1,11 +1,10 @@
 /** The in-memory counterpart of the read model of sign-ins: reads the whole log each time. */
-import { readEvent } from '../../../core/kernel/decider.ts';
-import { categoryOf, LOG_START, type RecordedEvent } from '../../../core/kernel/envelope.ts';
+import { categoryOf, LOG_START } from '../../../core/kernel/envelope.ts';
 import { timestamp } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { type SignInsReader, UNSUMMED_REFUSED_READS_MAX, UNSUMMED_SIGN_INS_MAX } from '../../../core/ports/sign-ins.ts';
-import { usageEventKinds } from '../../../core/usage/events.ts';
 import { type SignInRow, signInRowsOf } from '../../../projections/sign-ins/row.ts';
+import { isSummedIn } from './usage-ledger.ts';
 
 /** Adds counts up by a key, the largest first, and equal ones in the order of their keys. */
 function summed(rows: readonly SignInRow[], keyOf: (row: SignInRow) => string): readonly SignInRow[] {
@@ -23,11 +22,7 @@ export function createMemorySignIns(events: Pick<EventStore, 'readAll'>): SignIn
     signInsCaughtUp: async () => undefined,
     async unsummedSignIns(account) {
       const all = (await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)).filter((one) => one.accountId === account);
-      const isSummed = (event: RecordedEvent): boolean =>
-        all.some((sum) => {
-          if (categoryOf(sum.stream) !== 'usage' || sum.position < event.position) return false;
-          return readEvent(usageEventKinds, sum).data.day >= event.occurredAt.slice(0, 10);
-        });
+      const isSummed = isSummedIn(all);
       const rows = all
         .filter((event) => ['signIn', 'transfer'].includes(categoryOf(event.stream)) && !isSummed(event))
         .flatMap(signInRowsOf);

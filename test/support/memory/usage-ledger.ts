@@ -9,6 +9,7 @@ import type {
   LedgerEntry,
   LedgerMember,
   LedgerPlace,
+  RepositoryUse,
   TokenUse,
   UsageLedgerReader,
 } from '../../../core/ports/usage-ledger.ts';
@@ -20,6 +21,15 @@ const byPlace = (a: LedgerPlace, b: LedgerPlace): number =>
 
 function entryOf({ at, eventId, index, member, delta, repositoryId, tokenId, operational }: LedgerRow): LedgerEntry {
   return { at, eventId, index, member, delta, repositoryId, tokenId, operational };
+}
+
+/** Whether a `UsageRecorded` among the events sums an event. */
+export function isSummedIn(all: readonly RecordedEvent[]): (event: RecordedEvent) => boolean {
+  return (event) =>
+    all.some((sum) => {
+      if (categoryOf(sum.stream) !== 'usage' || sum.position < event.position) return false;
+      return readEvent(usageEventKinds, sum).data.day >= event.occurredAt.slice(0, 10);
+    });
 }
 
 export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): UsageLedgerReader {
@@ -35,11 +45,7 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
           return isInBucket ? [event.data.repository_id] : [];
         }),
       );
-      const isSummed = (event: RecordedEvent): boolean =>
-        all.some((sum) => {
-          if (categoryOf(sum.stream) !== 'usage' || sum.position < event.position) return false;
-          return readEvent(usageEventKinds, sum).data.day >= event.occurredAt.slice(0, 10);
-        });
+      const isSummed = isSummedIn(all);
       const rows = all.flatMap((event) => {
         const summed = categoryOf(event.stream) === 'transfer' && isSummed(event);
         return ledgerRowsOf(event).map((row) => ({ ...row, summed }));
@@ -85,6 +91,34 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
       const beginning = after === null ? '' : `${after.minute} ${after.repositoryId}`;
       const left = [...uses].filter(([key]) => key > beginning).toSorted(([a], [b]) => (a < b ? -1 : 1));
       return { uses: left.slice(0, limit).map(([, use]) => use), hasMore: left.length > limit };
+    },
+    async repositoryUses({ account, repository, since, until, minutesFrom }, { after, limit }) {
+      const all = (await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)).filter((one) => one.accountId === account);
+      const isSummed = isSummedIn(all);
+      const uses = new Map<string, { -readonly [Member in keyof RepositoryUse]: RepositoryUse[Member] }>();
+      for (const event of all) {
+        const summed = categoryOf(event.stream) === 'transfer' && isSummed(event);
+        for (const row of ledgerRowsOf(event)) {
+          const { at, reader, reads, writes, restores, isDaySum: wholeDay } = row;
+          const isShown = wholeDay ? at < minutesFrom : !summed || at >= minutesFrom;
+          if (row.repositoryId !== repository || reader === null || reads + writes === 0 || !isShown) continue;
+          const minute = timestamp(`${at.slice(0, 16)}:00.000Z`);
+          const first = since === null ? '' : since.slice(0, wholeDay ? 10 : 16);
+          if (minute < first || (until !== null && minute >= until)) continue;
+          const { kind, id } = reader;
+          const key = `${minute} ${wholeDay} ${kind} ${id}`;
+          const use = uses.get(key) ?? { minute, wholeDay, kind, id, reads: 0, pushes: 0, restores: 0, addressRefs: [] };
+          const addressRefs = [...new Set([...use.addressRefs, ...row.addressRefs])].toSorted();
+          const writesSum = { pushes: use.pushes + writes - restores, restores: use.restores + restores };
+          uses.set(key, { ...use, ...writesSum, reads: use.reads + reads, addressRefs });
+        }
+      }
+      const beginning = after === null ? '' : `${after.minute} ${after.wholeDay} ${after.kind} ${after.id}`;
+      const left = [...uses].filter(([key]) => key > beginning).toSorted(([a], [b]) => (a < b ? -1 : 1));
+      const shown = left.slice(0, limit).map(([, use]) => ({
+        ...{ ...use, addressRefs: use.addressRefs.slice(0, TOKEN_USE_ADDRESSES_MAX) },
+      }));
+      return { uses: shown, hasMore: left.length > limit };
     },
   };
 }
