@@ -10,7 +10,6 @@ import { createHistoryProjection, type HistoryOptions } from './history/apply.ts
 import type { ReadModelsOptions } from './read-models.ts';
 import { repositoriesProjection } from './repositories/apply.ts';
 import type { Projection } from './runner/projection.ts';
-import { signInsProjection } from './sign-ins/apply.ts';
 import { usageProjection } from './usage/apply.ts';
 import { usageLedgerProjection } from './usage-ledger/apply.ts';
 import { webhookDeliveriesProjection } from './webhook-deliveries/apply.ts';
@@ -31,7 +30,6 @@ export function createModels(options: ModelsOptions): Models {
     usage: usageProjection,
     changes: changesProjection,
     usageLedger: usageLedgerProjection,
-    signIns: signInsProjection,
     webhookDeliveries: webhookDeliveriesProjection,
     bucketErrors: bucketErrorsProjection,
     accountLog: createAccountLogProjection(options.digest),

@@ -81,7 +81,6 @@ export interface ReadModelsOptions {
     readonly usage: Projection;
     readonly changes: Projection;
     readonly usageLedger: Projection;
-    readonly signIns: Projection;
     readonly webhookDeliveries: Projection;
     readonly bucketErrors: Projection;
     readonly accountLog: Projection;
@@ -128,7 +127,6 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
   const usage = readerOf(models.usage);
   const changes = readerOf(models.changes);
   const usageLedger = readerOf(models.usageLedger);
-  const signIns = readerOf(models.signIns);
   const deliveries = readerOf(models.webhookDeliveries);
   const errorsOfBuckets = readerOf(models.bucketErrors);
   const accountLog = readerOf(models.accountLog);
@@ -180,8 +178,7 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
     repositoryUses: (wanted, page) => readRepositoryUses(usageLedger, wanted, page),
-    signInsCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.signIns.name]),
-    unsummedSignIns: (account) => readUnsummedSignIns(signIns, account),
+    unsummedSignIns: (account) => readUnsummedSignIns(usageLedger, account),
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),
   };
 }

@@ -40,6 +40,7 @@ import * as runningProcesses from './migrations/034-running-processes.ts';
 import * as verificationWalks from './migrations/035-verification-walks.ts';
 import * as writtenEvents from './migrations/036-written-events.ts';
 import * as bucketFindings from './migrations/037-bucket-findings.ts';
+import * as rotations from './migrations/038-rotations.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -115,6 +116,7 @@ export const logMigrations: MigrationSet = {
     '035-verification-walks': expand(verificationWalks),
     '036-written-events': contract(writtenEvents),
     '037-bucket-findings': expand(bucketFindings),
+    '038-rotations': expand(rotations),
   },
 };
 

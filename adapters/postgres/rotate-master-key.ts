@@ -119,7 +119,8 @@ async function wrapAccounts({ client, oldKey, newKey }: Rotation, failpoint: Fai
       );
       const wrapped = batch.rows.map((row) => wrapAgain(oldKey, newKey, row.account_id, row.wrapped_key));
       await client.query(
-        `UPDATE vault_keys SET wrapped_key = rewrapped.wrapped_key, master_key_id = $3
+        `UPDATE vault_keys SET wrapped_key = rewrapped.wrapped_key, master_key_id = $3,
+           rotations = array_append(rotations, $3)
          FROM unnest($1::uuid[], $2::bytea[]) AS rewrapped (account_id, wrapped_key)
          WHERE vault_keys.account_id = rewrapped.account_id`,
         [batch.rows.map((row) => row.account_id), wrapped, newKey.id],

@@ -15,7 +15,13 @@ import { type MaybePromise, whenReady } from '../../core/kernel/maybe-promise.ts
 import type { Door } from '../../core/repository/events.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Context, Guarding } from '../../core/runtime/execute.ts';
-import { authenticate, type EndedToken, endedToken, guardedBy } from '../../core/use-cases/callers/authenticate.ts';
+import {
+  authenticate,
+  type EndedToken,
+  endOf,
+  guardedBy,
+  type NoteToken,
+} from '../../core/use-cases/callers/authenticate.ts';
 import {
   type Lack,
   lackOf,
@@ -75,15 +81,17 @@ export async function identify(
   const position = reaching instanceof Promise ? await reaching : reaching;
   const judging = door.failedTokens.judge(read, address, position);
   const judgement = judging instanceof Promise ? await judging : judging;
-  const authenticating = judgement.worth ? authenticate(door, read) : null;
+  const seen: { token: Parameters<NoteToken> | null } = { token: null };
+  const noteToken: NoteToken = (...token) => void (seen.token = token);
+  const authenticating = judgement.worth ? authenticate(door, read, noteToken) : null;
   const principal = authenticating instanceof Promise ? await authenticating : authenticating;
   if (principal === null) {
     door.failedTokens.failed(address);
-    if (judgement.worth) {
-      const ending = endedToken(door, read);
+    if (seen.token !== null) {
+      const ending = endOf(door, read, seen.token);
       return { denied: 'credential-not-valid', ended: ending instanceof Promise ? await ending : ending };
     }
-    if (judgement.waitSeconds === null) return CREDENTIAL_NOT_VALID;
+    if (judgement.worth || judgement.waitSeconds === null) return CREDENTIAL_NOT_VALID;
     return { denied: 'too-many-failed-tokens', waitSeconds: judgement.waitSeconds };
   }
   door.failedTokens.passed(read);

@@ -31,6 +31,7 @@ import {
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { createPostgresManifestWrites, type PostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
+import { createPostgresMasterKeyRotations } from '../../adapters/postgres/master-key-rotations.ts';
 import { createMasterKeyring, type MasterKeyring } from '../../adapters/postgres/master-keyring.ts';
 import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey-challenges.ts';
 import type { createPool } from '../../adapters/postgres/pool.ts';
@@ -52,6 +53,7 @@ import type { SettledWithin } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { LogKeys } from '../../core/ports/log-keys.ts';
+import type { MasterKeyRotations } from '../../core/ports/master-key-rotations.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
@@ -102,6 +104,7 @@ export interface Stores {
   readonly vault: Vault;
   readonly signingKeys: SigningKeys;
   readonly logKeys: LogKeys;
+  readonly rotations: MasterKeyRotations;
   readonly deviceRequests: PostgresDeviceLoginRequests;
   readonly compactions: PostgresLayerCompactions;
   readonly manifests: PostgresManifestWrites;
@@ -239,6 +242,7 @@ function storesIn(pool: Pool, masterKey: MasterKeyring): Stores {
     vault: createPostgresVault({ pool, masterKey }),
     signingKeys: createPostgresSigningKeys({ pool, masterKey }),
     logKeys: createPostgresLogKeys({ pool, masterKey }),
+    rotations: createPostgresMasterKeyRotations(pool),
     deviceRequests: createPostgresDeviceLoginRequests(pool),
     compactions: createPostgresLayerCompactions(pool),
     manifests: createPostgresManifestWrites(pool),

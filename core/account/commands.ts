@@ -23,6 +23,7 @@ export type AccountCommand =
   | { readonly type: 'CloseAccount'; readonly eraseAt: Timestamp }
   | { readonly type: 'ReopenAccount'; readonly epoch: number; readonly now: Timestamp }
   /** Records that the log does not continue a checkpoint of it. `root` is in base64. */
+  | { readonly type: 'RecordMasterKeyRotation'; readonly keyId: string }
   | { readonly type: 'AcceptTailLoss'; readonly size: number; readonly root: string; readonly reason: string }
   /** Records that a repository was made of a manifest which names another account. */
   | { readonly type: 'RecordRebuild'; readonly repository: RepositoryId; readonly source: RepositoryId }

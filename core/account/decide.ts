@@ -45,6 +45,10 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
         return refuse({ code: 'session-no-longer-valid' });
       }
       return accept<AccountOwnEvent>({ type: 'AccountReopened', data: {} });
+    case 'RecordMasterKeyRotation':
+      // An erased account has no data key.
+      if (state.status !== 'open' && state.status !== 'closed') return refuse({ code: 'account-not-found' });
+      return accept<AccountOwnEvent>({ type: 'MasterKeyRotated', data: { key_id: command.keyId } });
     case 'AcceptTailLoss': {
       // The log of an account that was erased is signed as well.
       if (state.status === 'absent' || state.status === 'abandoned') return refuse({ code: 'account-not-found' });

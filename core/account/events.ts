@@ -3,7 +3,7 @@
  *
  * Invariants: every rule that counts or compares within an account is decided on this one stream.
  */
-import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
+import { type DomainEvent, type EventKinds, NEW_RECORD_V1, RECORD_V1 } from '../kernel/decider.ts';
 import { type BucketEvent, bucketEventKinds } from './buckets/events.ts';
 import { type MfaEvent, mfaEventKinds } from './mfa/events.ts';
 import type { Plan } from './plans.ts';
@@ -87,6 +87,18 @@ export type RepositoryRebuilt = DomainEvent<
   }
 >;
 
+/**
+ * A rotation of the master key wrapped the account's data key again. The account's next signing records it, and the
+ * actor is the command.
+ */
+export type MasterKeyRotated = DomainEvent<
+  'MasterKeyRotated',
+  {
+    /** The name of the new master key, which says nothing of the key. */
+    readonly key_id: string;
+  }
+>;
+
 /** Events of the account itself. */
 export type AccountOwnEvent =
   | AccountCreated
@@ -98,6 +110,7 @@ export type AccountOwnEvent =
   | AccountReopened
   | AccountErased
   | LogTailLost
+  | MasterKeyRotated
   | RepositoryRebuilt;
 
 const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
@@ -110,6 +123,7 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountReopened: RECORD_V1,
   AccountErased: RECORD_V1,
   LogTailLost: RECORD_V1,
+  MasterKeyRotated: NEW_RECORD_V1,
   RepositoryRebuilt: RECORD_V1,
 };
 

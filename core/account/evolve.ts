@@ -81,6 +81,7 @@ function evolveOwn(state: Account, event: AccountOwnEvent, at: Timestamp): Accou
       return { ...contents, status: 'open' };
     }
     case 'LogTailLost':
+    case 'MasterKeyRotated':
     case 'RepositoryRebuilt':
       return state;
     case 'AccountErased': {

@@ -1,8 +1,8 @@
 /**
  * Who could read a repository, as the log of its account says.
  *
- * Invariants: nothing but the fold is read, so that an export says the same. A closed account lets nobody in. Of what an
- * identity token is exchanged for the trust rule is named: the tokens of a rule end with it.
+ * Invariants: nothing but the fold is read, so that an export says the same. A closed account lets nobody in. The trust
+ * rule is named for what identity tokens are exchanged for: the tokens of a rule end with it.
  */
 import { isSelected, type RepositorySelection } from '../access-token/repository-selection.ts';
 import { isExpired } from '../access-token/state.ts';
@@ -16,7 +16,7 @@ export interface AccessSubject {
   readonly id: string;
   /** Null for a webhook, whose event refers to its address. */
   readonly name: string | null;
-  /** Of a webhook the events that it gets. */
+  /** A webhook has the events that it gets here. */
   readonly grants: readonly string[];
   readonly scope: Scope;
   /** The event that made it, or last changed it. */

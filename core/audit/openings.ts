@@ -14,7 +14,7 @@ export type OpenableField = Exclude<VaultField, 'password-hash' | 'webhook-secre
 /** The field of a member's records. `secret`: it is never shown. `role`: it is shown only if the event says OIDC. */
 type Held = Exclude<OpenableField, 'bucket-access'> | 'secret' | 'role';
 
-/** By the type of the event and the path of the member. A list is named like a single member. */
+/** By the type of the event and the path of the member. A list of references is named like a single one. */
 const HELD: { readonly [type: string]: { readonly [member: string]: Held } } = {
   AccountCreated: { email_ref: 'email', password_hash_ref: 'secret' },
   PasswordChanged: { password_hash_ref: 'secret' },
@@ -36,10 +36,7 @@ const HELD: { readonly [type: string]: { readonly [member: string]: Held } } = {
   TrustRuleChanged: { conditions_ref: 'oidc-conditions', removed_ref: 'oidc-conditions' },
   TrustRuleDeleted: { removed_ref: 'oidc-conditions' },
   AccessTokenExchanged: { subject_ref: 'oidc-subject' },
-  UsageRecorded: {
-    'details.sign_ins.source_address_ref': 'source-address',
-    'details.sign_ins.user_agent_ref': 'user-agent',
-  },
+  UsageRecorded: { 'details.source_address_refs': 'source-address', 'details.user_agent_refs': 'user-agent' },
   // Reserved: no record is named yet.
   RefsUpdated: { certificate_ref: 'secret' },
   DeviceLoginGranted: { 'request.hostname_ref': 'hostname', 'request.address_ref': 'source-address' },
@@ -72,15 +69,13 @@ function fieldOf(held: Held, data: JsonObject): OpenableField | null {
 }
 
 function referencesAt(data: JsonObject, member: string): VaultRef[] {
-  let values: readonly JsonValue[] = [data];
+  let value: JsonValue = data;
   for (const name of member.split('.')) {
-    values = values.flatMap((value): readonly JsonValue[] => {
-      if (!isJsonObject(value)) return [];
-      const { [name]: inner = null } = value;
-      return isJsonArray(inner) ? inner : [inner];
-    });
+    if (!isJsonObject(value)) return [];
+    value = value[name] ?? null;
   }
-  return values.flatMap((text) => (typeof text === 'string' ? (parseVaultRef(text) ?? []) : []));
+  const texts = isJsonArray(value) ? value : [value];
+  return texts.flatMap((text) => (typeof text === 'string' ? (parseVaultRef(text) ?? []) : []));
 }
 
 /** Returns the members of an event's data that the table knows, for the test that compares it with all events. */

@@ -58,7 +58,7 @@ export type Refusal =
   | { readonly code: 'account-not-found' }
   /** The account's log has no tree of a size that was asked for, or the tree has no such entry. */
   | { readonly code: 'no-such-tree' }
-  /** The account's log has no such event: there is none, it is another account's, or it is operational. */
+  /** The account's log has no such event: no event has the id, it is another account's, or it is operational. */
   | { readonly code: 'entry-not-found' }
   | { readonly code: 'token-not-found' }
   | { readonly code: 'token-limit-reached' }

@@ -1,8 +1,9 @@
 /**
- * Who signed in to accounts, and what was refused, read from a read model: since the last `UsageRecorded` of each, which
- * sums what was before.
+ * Who signed in to accounts, and what was refused, read from a read model: what is newer than the last `UsageRecorded`
+ * of each account, which sums the rest.
+ *
+ * Invariants: the answer has the events that the usage ledger has: callers wait for that.
  */
-import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
 
 /** Sign-ins that an answer names, and pairs of token and reason that it names. */
@@ -24,12 +25,14 @@ export interface SignInFacts {
   /** The reason is null if an older version wrote the event. */
   readonly failures: readonly { readonly factor: string; readonly reason: string | null; readonly count: number }[];
   /** By token and reason; the token is null where there are too many. */
-  readonly refusedReads: readonly { readonly tokenId: string | null; readonly reason: string; readonly count: number }[];
+  readonly refusedReads: readonly {
+    readonly tokenId: string | null;
+    readonly reason: string;
+    readonly count: number;
+  }[];
 }
 
 export interface SignInsReader {
-  /** Resolves when the model has every event up to the position. */
-  signInsCaughtUp(position: LogPosition): Promise<void>;
   /** Returns what no `UsageRecorded` of the account sums: that of today, and before the sums are made of yesterday. */
   unsummedSignIns(account: AccountId): Promise<SignInFacts>;
 }

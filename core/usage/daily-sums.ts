@@ -109,10 +109,16 @@ export class DailySums {
     const counts = { webhook_attempts: this.#webhookAttempts, sign_in_failures: this.#signInFailures };
     const details: UsageDetails = {
       sign_ins: this.#signIns,
+      source_address_refs: distinct(this.#signIns.map((one) => one.source_address_ref)),
+      user_agent_refs: distinct(this.#signIns.map((one) => one.user_agent_ref)),
       more_sign_ins: this.#moreSignIns,
       failures: [...this.#failures.values()],
       refused_reads: this.#refused.list(),
     };
     return { type: 'UsageRecorded', data: { day, through: this.#through, transfer, ...counts, details } };
   }
+}
+
+function distinct(refs: readonly (string | null)[]): readonly string[] {
+  return [...new Set(refs.filter((ref) => ref !== null))];
 }

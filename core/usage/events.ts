@@ -1,6 +1,6 @@
 /**
- * The events of usage: reads, refused reads and refused pushes by account, node and minute on `transfer-<account>-<node>-<day>`, and
- * sums by day on `usage-<account>`.
+ * The events of usage: reads, refused reads and refused pushes by account, node and minute on
+ * `transfer-<account>-<node>-<day>`, and sums by day on `usage-<account>`.
  *
  * Invariants: transfer events are operational. Their streams are pruned whole after retention, which is why each
  * stream holds one day only. A crash may lose up to a minute of transfer. `UsageRecorded` is a record event, kept for
@@ -61,6 +61,12 @@ export type UsageDetails = {
     readonly source_address_ref: string | null;
     readonly user_agent_ref: string | null;
   }[];
+  /**
+   * The references of the sign-ins, each once: verifiers look for what an entry opens in members that are named so, and
+   * not within lists of objects.
+   */
+  readonly source_address_refs: readonly string[];
+  readonly user_agent_refs: readonly string[];
   /** How many sign-ins are not named. */
   readonly more_sign_ins: number;
   readonly failures: readonly { readonly factor: string; readonly reason: string | null; readonly count: number }[];

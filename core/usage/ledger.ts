@@ -9,7 +9,14 @@
  */
 import { accountEventKinds } from '../account/events.ts';
 import { readEvent } from '../kernel/decider.ts';
-import { type Actor, accessTokenOf, categoryOf, entityIdOf, type RecordedEvent, type StreamName } from '../kernel/envelope.ts';
+import {
+  type Actor,
+  accessTokenOf,
+  categoryOf,
+  entityIdOf,
+  type RecordedEvent,
+  type StreamName,
+} from '../kernel/envelope.ts';
 import { parseUuid, plusMs, type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
 import { PENDING_DELIVERY_KEPT_MS } from '../kernel/limits.ts';
 import type { LedgerEntry, LedgerMember } from '../ports/usage-ledger.ts';
@@ -70,7 +77,10 @@ function ofRepository(recorded: RecordedEvent): readonly LedgerRow[] {
   const pushed = entry(recorded, 'ingress_bytes', event.data.received_bytes, repository);
   const { sourceAddressRef } = recorded;
   const restores = event.data.restored === null ? 0 : 1;
-  return [{ ...pushed, writes: 1, restores, addressRefs: sourceAddressRef === null ? [] : [sourceAddressRef] }, ...stored];
+  return [
+    { ...pushed, writes: 1, restores, addressRefs: sourceAddressRef === null ? [] : [sourceAddressRef] },
+    ...stored,
+  ];
 }
 
 function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, repository: RepositoryId): LedgerRow {

@@ -1,13 +1,12 @@
 /**
- * The tables of who signed in and what was refused: a row for each fact that no `UsageRecorded` sums.
+ * The table of who signed in and what was refused: a row for each fact that no `UsageRecorded` sums.
  *
  * Invariants: a `UsageRecorded` takes the place of what its account appended before it and up to its day, as for
  * transfer (projections/unsummed-transfer.ts), so nothing has to be pruned here.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
-import { recordedTable } from '../unsummed-transfer.ts';
 
-const facts: ProjectionTable = {
+export const signInsTable: ProjectionTable = {
   name: 'sign_in_facts',
   key: ['event_id', 'index'],
   compare: 'exact',
@@ -29,5 +28,3 @@ const facts: ProjectionTable = {
     `CREATE INDEX ON ${table} (account_id, kind, at)`,
   ],
 };
-
-export const signInTables: readonly ProjectionTable[] = [facts, recordedTable('sign_in_recorded')];

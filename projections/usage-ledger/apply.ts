@@ -1,5 +1,6 @@
 /**
- * Folds events into the entries of the usage ledger and their sums by month.
+ * Folds events into the entries of the usage ledger and their sums by month, and into the list of who signed in and
+ * what was refused.
  *
  * Invariants: the number of statements does not grow with the events of a batch, nor with the readers of an event.
  */
@@ -7,20 +8,24 @@ import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { LedgerMember } from '../../core/ports/usage-ledger.ts';
+import { signIns } from '../../core/sign-in/evolve.ts';
+import { usageEventKinds } from '../../core/usage/events.ts';
 import { LEDGER_CATEGORIES, type LedgerRow, ledgerRowsOf, monthOf } from '../../core/usage/ledger.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
+import { SignInChanges } from '../sign-ins/changes.ts';
 import { UnsummedChanges } from '../unsummed-transfer.ts';
 import { usageLedgerTables } from './table.ts';
 
 export const usageLedgerProjection: Projection = {
   name: 'usage_ledger',
   version: 6,
-  categories: LEDGER_CATEGORIES,
+  categories: [...LEDGER_CATEGORIES, signIns.category],
   tables: usageLedgerTables,
   onPoison: 'park',
   weight: ({ data }) => {
     const days: readonly unknown[] = Array.isArray(data['transfer']) ? data['transfer'] : [data];
-    return days.reduce((sum: number, day) => sum + readersIn(day), 1);
+    const refused: readonly unknown[] = Array.isArray(data['refused_reads']) ? data['refused_reads'] : [];
+    return days.reduce((sum: number, day) => sum + readersIn(day), 1 + refused.length);
   },
   open: (table) => ({
     prepare: async (events) => {
@@ -52,18 +57,24 @@ class Changes {
   readonly #storage = new Map<string, { repository_id: string; month: string; storage_bytes: number }>();
   readonly #inBuckets = new Map<string, string>();
   readonly #unsummed = new UnsummedChanges();
+  readonly #signIns = new SignInChanges();
 
   add(recorded: RecordedEvent): void {
     const { accountId, stream, revision } = recorded;
     this.#addBucket(recorded);
+    const category = categoryOf(stream);
     const rows = ledgerRowsOf(recorded);
-    if (rows.length === 0) return;
+    if (rows.length === 0 && category !== 'usage' && category !== signIns.category) return;
     // Events of these streams always name the account.
     if (accountId === null) throw new TypeError(`${stream} revision ${revision} names no account`);
-    const category = categoryOf(stream);
     if (category === 'transfer') this.#unsummed.addTransfer(accountId, recorded);
-    if (category === 'usage') this.#unsummed.addSums(accountId, recorded);
-    for (const one of rows) if (one.delta !== 0 || one.reads + one.writes > 0) this.#addEntry(accountId, one, recorded.position);
+    if (category === 'usage') {
+      this.#unsummed.addSums(accountId, recorded);
+      this.#signIns.sum(accountId, readEvent(usageEventKinds, recorded).data.day);
+    }
+    if (category === 'transfer' || category === signIns.category) this.#signIns.add(recorded);
+    for (const one of rows)
+      if (one.delta !== 0 || one.reads + one.writes > 0) this.#addEntry(accountId, one, recorded.position);
   }
 
   #addBucket(recorded: RecordedEvent): void {
@@ -121,6 +132,7 @@ class Changes {
             ON CONFLICT (repository_id, month) DO UPDATE SET storage_bytes = s.storage_bytes + excluded.storage_bytes`,
         },
         ...this.#unsummed.toLists(table('ledger_minutes'), table('ledger_recorded')),
+        ...this.#signIns.toLists(table('sign_in_facts'), table('ledger_recorded')),
         {
           items: [...this.#inBuckets].map(([repository_id, account_id]) => ({ repository_id, account_id })),
           text: `INSERT INTO ${table('ledger_in_buckets')}

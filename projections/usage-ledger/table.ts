@@ -6,6 +6,7 @@
  * Which repositories lie in buckets of users is known from account streams alone, so queries leave those out.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
+import { signInsTable } from '../sign-ins/table.ts';
 import { minutesTable, recordedTable } from '../unsummed-transfer.ts';
 
 const KEY = ['account_id', 'at', 'event_id', 'index'] as const;
@@ -108,4 +109,5 @@ export const usageLedgerTables: readonly ProjectionTable[] = [
   inBuckets,
   minutesTable('ledger_minutes'),
   recordedTable('ledger_recorded'),
+  signInsTable,
 ];

@@ -5,10 +5,12 @@ import { streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, timestamp } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { type SignInsReader, UNSUMMED_REFUSED_READS_MAX, UNSUMMED_SIGN_INS_MAX } from '../../core/ports/sign-ins.ts';
+import type { UsageLedgerReader } from '../../core/ports/usage-ledger.ts';
 import type { Ending } from '../support/cleanup.ts';
 import { type Appender, newUuid } from '../support/read-models.ts';
 
-type Open = (context: Ending) => Promise<{ readonly append: Appender; readonly reads: SignInsReader }>;
+type Reads = SignInsReader & Pick<UsageLedgerReader, 'usageLedgerCaughtUp'>;
+type Open = (context: Ending) => Promise<{ readonly append: Appender; readonly reads: Reads }>;
 
 const NOTHING = { signIns: [], moreSignIns: 0, failures: [], refusedReads: [] };
 
@@ -49,9 +51,15 @@ export function signInsContract(open: Open): void {
     }
     await signIn(append, account, 'SignedOut', { session_id: 'x' });
     const one = { token_id: token, reason: 'scope-missing' };
-    await refused(append, account, [{ ...one, count: 2 }, { ...one, reason: 'grant-missing', count: 1 }]);
-    await refused(append, account, [{ ...one, count: 5 }, { token_id: null, reason: 'token-revoked', count: 3 }]);
-    await reads.signInsCaughtUp(append.last);
+    await refused(append, account, [
+      { ...one, count: 2 },
+      { ...one, reason: 'grant-missing', count: 1 },
+    ]);
+    await refused(append, account, [
+      { ...one, count: 5 },
+      { token_id: null, reason: 'token-revoked', count: 3 },
+    ]);
+    await reads.usageLedgerCaughtUp(append.last);
     assert.deepEqual(await reads.unsummedSignIns(account), {
       signIns: [
         { at: '2026-11-21T10:00:01.000Z', factors: ['password', 'totp'], sourceAddressRef: null, userAgentRef: null },
@@ -79,7 +87,7 @@ export function signInsContract(open: Open): void {
     const account = await append.account('ada');
     const failed = () => signIn(append, account, 'SignInFailed', { factor: 'password', reason: 'password-wrong' });
     const counts = async () => {
-      await reads.signInsCaughtUp(append.last);
+      await reads.usageLedgerCaughtUp(append.last);
       const { failures, refusedReads } = await reads.unsummedSignIns(account);
       return [...failures, ...refusedReads].map(({ count }) => count);
     };
@@ -100,7 +108,7 @@ export function signInsContract(open: Open): void {
     assert.deepEqual(await counts(), []);
   });
 
-  test('name so many sign-ins and tokens, and count the others', async (context) => {
+  test('name as many sign-ins and tokens as the limits, and count the others', async (context) => {
     const { append, reads } = await open(context);
     const account = await append.account('ada');
     for (let n = 0; n < UNSUMMED_SIGN_INS_MAX + 3; n += 1) {
@@ -111,7 +119,7 @@ export function signInsContract(open: Open): void {
       ...{ token_id: newUuid(), reason: 'scope-missing', count: 1 },
     }));
     await refused(append, account, [...once, often]);
-    await reads.signInsCaughtUp(append.last);
+    await reads.usageLedgerCaughtUp(append.last);
     const { signIns, moreSignIns, refusedReads } = await reads.unsummedSignIns(account);
     assert.deepEqual([signIns.length, moreSignIns], [UNSUMMED_SIGN_INS_MAX, 3]);
     assert.equal(refusedReads.length, UNSUMMED_REFUSED_READS_MAX + 1);

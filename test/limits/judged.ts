@@ -342,11 +342,11 @@ export const LIMIT_TESTS: LimitTests = {
     'take a code as people and their keyboards type it, on a keyboard of digits': 'CODE_LENGTH_MAX',
   },
   'test/apps/website/sign-ins.test.ts': {
-    'shows names of browsers as text, and so many rows of a day': 'SIGN_IN_ROWS_MAX',
+    'shows names of browsers as text, and as many rows of a day as the limit': 'SIGN_IN_ROWS_MAX AGENT_LENGTH_MAX',
   },
   'test/apps/website/repositories/access.test.ts': {
-    'stays a page of bounded weight, and counts the tokens that it does not show': 'SUBJECTS_BYTES_MAX',
-    'names so many addresses of a row, and counts the others': 'ACCESS_ADDRESSES_MAX',
+    'leaves rows of a bounded weight to a page': 'SUBJECTS_BYTES_MAX',
+    'names as many addresses of a row as the limit, and counts the others': 'ACCESS_ADDRESSES_MAX',
   },
   'test/apps/website/page-parts.test.ts': {
     'shows its text whole up to the limit, and a part of it with one byte more':
@@ -463,7 +463,8 @@ export const LIMIT_TESTS: LimitTests = {
     'keeps the newest ${max} sessions of an account that are ${status}': 'SESSIONS_MAX PENDING_SIGN_INS_MAX',
   },
   'test/contract/sign-ins.ts': {
-    'name so many sign-ins and tokens, and count the others': 'UNSUMMED_SIGN_INS_MAX UNSUMMED_REFUSED_READS_MAX',
+    'name as many sign-ins and tokens as the limits, and count the others':
+      'UNSUMMED_SIGN_INS_MAX UNSUMMED_REFUSED_READS_MAX',
   },
   'test/contract/usage-ledger.ts': {
     'say what a token read and wrote in each minute and repository, and from where': 'TOKEN_USE_ADDRESSES_MAX',
@@ -602,7 +603,8 @@ export const LIMIT_TESTS: LimitTests = {
   'test/core/usage/meter.test.ts': {
     'are fifty in a minute at most, and named a thousand times': 'TRANSFER_ADDRESSES_MAX TRANSFER_ADDRESS_REFS_MAX',
     'names at most a thousand pairs, and counts the bytes of all': 'READERS_MAX',
-    'has the refused reads of its tokens by their reason, and names only so many tokens': 'TRANSFER_REFUSED_READS_MAX',
+    'has the refused reads of its tokens by their reason, and names as many tokens as the limit':
+      'TRANSFER_REFUSED_READS_MAX',
   },
   'test/core/use-cases/accounts/accounts.test.ts': {
     'needs a valid username, address and password, or nothing is written': 'PASSWORD_LENGTH_MIN PASSWORD_LENGTH_MAX',

@@ -77,7 +77,7 @@ const ONE_ROLE = `
   DROP INDEX device_login_requests_pending, device_login_requests_expiring;
   CREATE INDEX device_login_requests_pending ON device_login_requests (network);
   ALTER TABLE device_login_requests DROP COLUMN is_counted;
-  ALTER TABLE vault_keys DROP COLUMN master_key_id;
+  ALTER TABLE vault_keys DROP COLUMN master_key_id, DROP COLUMN rotations;
   ALTER TABLE signing_keys DROP COLUMN master_key_id;
   ALTER TABLE log_keys DROP COLUMN master_key_id;
   ALTER FUNCTION append_events_locked(json) RENAME TO append_events;

@@ -29,6 +29,21 @@ async function addressIsTaken(strata: Strata): Promise<void> {
   assert.match(refused.stderr, /address|email/i);
 }
 
+/** The account's log says each rotation once, from its next checkpoint on. */
+async function logSays(strata: Strata, account: Account, rotations: number): Promise<void> {
+  for (let n = 0; n < 2; n += 1) {
+    const signed = await api(strata, account.token, 'GET', '/v1/account/checkpoints/latest');
+    assert.equal(signed.status, 200, signed.text);
+    const listed = await api(strata, account.token, 'GET', '/v1/account/events?type=MasterKeyRotated');
+    const { events } = JSON.parse(listed.text) as {
+      readonly events: readonly { readonly entry: { readonly actor: object; readonly data: { key_id: string } } }[];
+    };
+    assert.equal(new Set(events.map(({ entry }) => entry.data.key_id)).size, rotations, listed.text);
+    assert.equal(events.length, rotations);
+    for (const { entry } of events) assert.deepEqual(entry.actor, { kind: 'admin', id: 'master-key rotate' });
+  }
+}
+
 async function everythingReads(strata: Strata): Promise<void> {
   const verified = await tryAdmin(strata, ['log', 'verify', '--references']);
   assert.equal(verified.code, 0, verified.stdout + verified.stderr);
@@ -67,6 +82,7 @@ describe('A new master key', () => {
     assert.ok(![before, between, after].some((key) => (done.stdout + done.stderr + strata.log()).includes(key.trim())));
     assert.deepEqual([await keyFiles(strata), (await stat(file)).mode & 0o777], [['master-key'], 0o600]);
     await usesSecrets(strata, ada, 'afterwards');
+    await logSays(strata, ada, 2);
     strata = await strata.restart();
     await usesSecrets(strata, ada, 'after-a-restart');
     await everythingReads(strata);
@@ -102,6 +118,7 @@ describe('A new master key', () => {
     await usesSecrets(strata, ada, 'afterwards');
     assert.equal((await tryAdmin(strata, ROTATE)).code, 0, 'once more changes nothing');
     assert.deepEqual(await keyFiles(strata), []);
+    await logSays(strata, ada, 1);
     strata = await strata.restart({ STRATA_MASTER_KEY: NEW, STRATA_MASTER_KEY_NEW: '' });
     await usesSecrets(strata, ada, 'with-the-new-one');
     await everythingReads(strata);

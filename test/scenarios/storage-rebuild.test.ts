@@ -90,6 +90,10 @@ describe('A repository of which only the store is left', () => {
     const clone = await tempDir(ending);
     await git(clone, ['clone', '--quiet', '--mirror', gitUrl(strata, ada, 'engine'), 'copy.git']);
     await git(path.join(clone, 'copy.git'), ['fsck', '--full', '--strict']);
+    const told = await api(strata, ada.token, 'GET', '/v1/account/events?actor_id=storage%20rebuild');
+    const { events } = JSON.parse(told.text) as { readonly events: readonly { readonly entry: { type: string } }[] };
+    const types = new Set(events.map(({ entry }) => entry.type));
+    assert.ok(types.has('RepositoryCreated') && types.has('RefsUpdated'), told.text);
 
     const again = await rebuild(`${folder}/`, 'engine');
     assert.deepEqual([again.code, again.stdout], [1, '']);

@@ -165,6 +165,9 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
   const quiet = await fixture.account('quiet');
   const quietToken = await fixture.token(quiet);
   await fixture.deletedRepository(quiet);
+  await fixture.repository(quiet, 'quiet');
+  const [quietEntry] = await fixture.context.readModels.entryPlaces(quiet, null, { from: 0, to: 1, limit: 1 });
+  const quietEvent = String(quietEntry?.eventId);
   const ofAccount = (target: string): RequestBytes => call('GET', target, 200, undefined, quietToken);
   const newRepository = async (): Promise<string> => {
     const name = `made-${++count}`;
@@ -256,6 +259,10 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['listUsageLedger', () => call('GET', '/v1/account/usage/ledger', 200)],
     ['exportAccountLog', () => ofAccount('/v1/account/events/export')],
     ['listAccountEvents', () => call('GET', '/v1/account/events', 200)],
+    ['getAccountEvent', () => ofAccount(`/v1/account/events/${quietEvent}`)],
+    ['listSignIns', () => ofAccount('/v1/account/sign-ins')],
+    ['getRepositoryAccess', () => call('GET', '/v1/repos/quiet/quiet/access', 200, undefined, quietToken)],
+    ['listRepositoryAccesses', () => call('GET', '/v1/repos/quiet/quiet/accesses', 200, undefined, quietToken)],
     ['listRepositories', () => call('GET', '/v1/repositories', 200)],
     ['createRepository', () => call('POST', '/v1/repositories', 201, { name: `new-${++count}` })],
     ['getRepository', () => call('GET', code, 200)],

@@ -95,8 +95,7 @@ async function getAccountEvent(
   { params }: { readonly params: z.output<typeof ID_PARAMS> },
 ): Promise<Outcome> {
   const entry = parseUuid<EventId>(params.id);
-  const read =
-    entry === null ? null : await findEntry(context, { account: principal.account, seen: position, entry });
+  const read = entry === null ? null : await findEntry(context, { account: principal.account, seen: position, entry });
   return read === null ? { refused: { code: 'entry-not-found' } } : ok(read.line);
 }
 

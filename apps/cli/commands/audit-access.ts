@@ -26,7 +26,13 @@ const ACCESSES: readonly Column<Access>[] = [
   { title: 'READS', text: ({ reads }) => String(reads), right: true },
   { title: 'PUSHES', text: ({ pushes }) => String(pushes), right: true },
   { title: 'RESTORES', text: ({ restores }) => String(restores), right: true },
-  { title: 'FROM', text: ({ addresses }) => Object.values(addresses).map(({ value }) => value).join(', ') },
+  {
+    title: 'FROM',
+    text: ({ addresses }) =>
+      Object.values(addresses)
+        .map(({ value }) => value)
+        .join(', '),
+  },
 ];
 
 const OF_DID = ['since', 'until', 'after'] as const;

@@ -19,7 +19,7 @@ import { actorText, addressOf } from './who.ts';
 import { layerOf, repositoryIdOf, tellEvent } from './words.ts';
 
 /** The rows of a page share it with the filters and the record. */
-export const ROWS_BYTES_MAX = PAGE_ROWS_BYTES_MAX - 14_000;
+export const ROWS_BYTES_MAX = PAGE_ROWS_BYTES_MAX - 15_500;
 
 export async function showHistory(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {
   const filters = await readFilters(context, visit);

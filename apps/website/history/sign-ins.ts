@@ -1,10 +1,13 @@
 /**
  * Who signed in, what failed, and which reads were refused: today's, and those of the days before.
  *
- * Invariants: what strangers sent is shown as text, and a page shows so many rows of a day and counts the others.
+ * Invariants: what strangers sent is shown as text. A page shows at most ten rows of each kind of a day, and counts the
+ * others.
  */
 import type { AccessTokenId } from '../../../core/kernel/ids.ts';
 import { parseUuid } from '../../../core/kernel/ids.ts';
+import { PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { cutText } from '../../../core/kernel/text.ts';
 import type { VaultDisclosure, VaultRef } from '../../../core/kernel/vault-ref.ts';
 import { parseVaultRef } from '../../../core/kernel/vault-ref.ts';
 import type { SignInFacts } from '../../../core/ports/sign-ins.ts';
@@ -19,11 +22,14 @@ import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
+import { firstWithin } from '../layout/weight.ts';
 import { counted, shownName } from '../repositories/shown-text.ts';
 
 export const SIGN_INS_PAGE = '/history/sign-ins';
 /** Rows of each kind that a day shows; the API has all that are named. */
 export const SIGN_IN_ROWS_MAX = 10;
+/** UTF-16 code units of the name of a browser that a row has beside its short one. */
+export const AGENT_LENGTH_MAX = 120;
 
 export async function showSignIns(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {
   const text = visit.url.searchParams.get('before');
@@ -40,14 +46,29 @@ export async function showSignIns(context: SiteContext, visit: PersonVisit): Pro
     tokens: refused.flatMap(({ tokenId }) => (tokenId === null ? [] : (parseUuid<AccessTokenId>(tokenId) ?? []))),
   });
   const head = html`<h1 class="title">Sign-ins</h1><p>Who signed in to your account, what failed, and which reads were refused to your tokens. <a href="/history">All events</a></p>`;
-  const boxes = days.map((day) => dayBox(visit, day, names));
-  const last = days.at(-1)?.sequence;
-  const content = html`${text === null && factsBox(visit, { title: 'Today', note: 'within a minute and a half' }, today, names)}${boxes}<nav class="row pager" aria-label="Pages">${
+  const first = { title: 'Today', note: 'within a minute and a half' };
+  const boxes = [
+    ...(text === null ? [factsBox(visit, first, today, names)] : []),
+    ...days.map((day) => dayBox(visit, day, names)),
+  ];
+  const shown = firstWithin(boxes, PAGE_ROWS_BYTES_MAX);
+  const left = boxes.length - shown.length;
+  const next = days.length === 0 ? null : nextBefore(days, left);
+  const content = html`${shown}<nav class="row pager" aria-label="Pages">${
     text !== null && html`<a class="button" rel="first" href="${SIGN_INS_PAGE}">Newest</a>`
   }${
-    hasMore && last !== undefined && html`<a class="button" rel="next" href="${SIGN_INS_PAGE}?before=${String(last)}">Older</a>`
+    (hasMore || left > 0) &&
+    next !== null &&
+    html`<a class="button" rel="next" href="${SIGN_INS_PAGE}?before=${String(next)}">Older</a>`
   }<a class="button quiet" href="/settings">Where you are signed in</a></nav>`;
   return showPage(page(visit, { title: 'Sign-ins', head }, content));
+}
+
+/** The next page begins behind the last day that this one shows, which leaves some of its days out. */
+function nextBefore(days: readonly SignInDay[], leftOut: number): number | null {
+  const last = days[days.length - leftOut - 1];
+  const newest = days[0];
+  return last?.sequence ?? (newest === undefined ? null : newest.sequence + 1);
 }
 
 function dayBox(visit: PersonVisit, { day, eventId, facts, openings }: SignInDay, names: LogNames): Html {
@@ -78,7 +99,9 @@ function factsBox(
     ...signIns.slice(0, SIGN_IN_ROWS_MAX).map((one) => {
       const [address, agent] = [opened(one.sourceAddressRef), opened(one.userAgentRef)];
       return html`<li class="created">${timeAgo(one.at, visit.now)}<span class="what">Signed in with ${one.factors.map(factorText).join(' and ')}</span><span class="by">${
-        agent === null ? 'an unknown browser' : html`<span title="${shownName(agent)}">${shownName(agentText(agent))}</span>`
+        agent === null
+          ? 'an unknown browser'
+          : html`<span title="${shownName(cutText(agent, AGENT_LENGTH_MAX))}">${shownName(agentText(agent))}</span>`
       }${address !== null && ` · from ${shownName(address)}`}</span></li>
 `;
     }),

@@ -39,7 +39,7 @@ const FIELDS = ['at', 'since', 'until'] as const;
 type FieldName = (typeof FIELDS)[number];
 
 interface Asked {
-  /** As they were written; those that are empty are left out. */
+  /** The fields as they were written; those that are empty are left out. */
   readonly texts: Readonly<Partial<Record<FieldName, string>>>;
   readonly times: Readonly<Record<FieldName, Timestamp | null>>;
   readonly after: RepositoryUsePlace | null;
@@ -127,10 +127,14 @@ function couldTable(could: Could | null): Content {
   if ('refused' in could) return html`<p class="empty">${refusalText(could.refused)}.</p>`;
   const { subjects }: RepositoryAccess = could;
   if (subjects.length === 0) return html`<p class="empty">Nobody: the account was closed.</p>`;
-  const rows = firstWithin(subjects.map(subjectRow), SUBJECTS_BYTES_MAX);
+  const rows = subjectRowsOfPage(subjects.map(subjectRow));
   const more = subjects.length - rows.length;
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Who could read it"><table class="cards"><thead><tr><th scope="col">Who</th><th scope="col">Permissions</th><th scope="col">Repositories</th><th scope="col">Event</th></tr></thead><tbody>
 ${rows}</tbody></table></div>${more > 0 && html`<p class="empty">And ${counted(more, 'other')}, which the API lists.</p>`}`;
+}
+
+export function subjectRowsOfPage(rows: readonly Html[]): readonly Html[] {
+  return firstWithin(rows, SUBJECTS_BYTES_MAX);
 }
 
 const KINDS: Readonly<Record<AccessSubject['kind'], string>> = {
@@ -184,13 +188,11 @@ function didTable({ visit }: PageRequest, { accesses }: ListedAccesses, names: L
 ${accesses.map((access) => accessRow(visit.now, access, names))}</tbody></table></div>`;
 }
 
-export function accessRow(
-  now: Timestamp,
-  access: Opened<RepositoryUse>,
-  { tokens }: Pick<LogNames, 'tokens'>,
-): Html {
+export function accessRow(now: Timestamp, access: Opened<RepositoryUse>, { tokens }: Pick<LogNames, 'tokens'>): Html {
   const { minute, wholeDay, kind, reads, pushes, restores } = access;
-  const when = wholeDay ? html`<time datetime="${minute.slice(0, 10)}">${minute.slice(0, 10)}</time>, the whole day` : timeAgo(minute, now);
+  const when = wholeDay
+    ? html`<time datetime="${minute.slice(0, 10)}">${minute.slice(0, 10)}</time>, the whole day`
+    : timeAgo(minute, now);
   const addresses = [...new Set([...access.addresses.values()].map(({ value }) => value))];
   const shown = addresses.slice(0, ACCESS_ADDRESSES_MAX).map((address) => shownName(address));
   const more = addresses.length - shown.length;

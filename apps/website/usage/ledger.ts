@@ -146,8 +146,7 @@ function rowOf(entry: LedgerEntry, { repositories, tokens }: LogNames): Html {
   const repository = repositoryId === null ? null : (repositories.get(repositoryId) ?? 'a deleted one');
   const token = tokenId === null ? null : (tokens.get(tokenId) ?? 'one that is gone');
   // Reads by the minute are recorded together with others, in events that are no entries of the log.
-  const event =
-    !operational && html`<a href="/history/${eventId}">Event<span class="unseen"> of ${at}</span></a>`;
+  const event = !operational && html`<a href="/history/${eventId}">Event<span class="unseen"> of ${at}</span></a>`;
   return html`<tr><td>${minuteText(at)}</td><td data-label="Figure">${LABELS[member]}</td><td class="number" data-label="Amount">${deltaText(
     member,
     delta,

@@ -6,6 +6,8 @@
  * the log holds the entry that it ends with. A node folds one state of an account at a time, and few of all accounts;
  * entries, refs and text are handled in parts, so that neither memory nor a turn of the event loop grows with them.
  */
+
+import { type AccessSubject, subjectsOf } from '../../audit/account-access.ts';
 import {
   type AccountStateFold,
   foldEntry,
@@ -15,7 +17,6 @@ import {
   passEntry,
 } from '../../audit/account-fold.ts';
 import { ACCOUNT_FOLD_SNAPSHOT_VERSION, readAccountFold, writeAccountFold } from '../../audit/account-fold-snapshot.ts';
-import { type AccessSubject, subjectsOf } from '../../audit/account-access.ts';
 import { accountStateText, madeAccount, type NamedRefs } from '../../audit/account-state.ts';
 import type { FoldedRef } from '../../audit/folded-repository.ts';
 import type { RefName } from '../../git/ref-name.ts';

@@ -40,6 +40,11 @@ export interface CheckpointContext {
   readonly keys: LogKeyRing;
   /** The platform's store. */
   readonly store: LayerStore;
+  /**
+   * Called before each signing: records what belongs into the log before that. Returns a position that holds it; null
+   * if there was nothing to record.
+   */
+  readonly recordActs: (account: AccountId) => Promise<LogPosition | null>;
 }
 
 /** Somebody put something else in the place of a checkpoint. */
@@ -105,7 +110,9 @@ export function createCheckpoints(context: CheckpointContext): Checkpoints {
 }
 
 async function signHead(context: CheckpointContext, account: AccountId): Promise<SignedCheckpoint> {
-  const { readModels, digest, signing, keys, store } = context;
+  const { readModels, digest, signing, keys, store, recordActs } = context;
+  const recorded = await recordActs(account);
+  if (recorded !== null) await readModels.accountLogCaughtUp(recorded);
   const { size } = await readModels.logPrefix(account, null);
   const root = await hashOf(context, account, { begin: 0, end: size });
   const all = await keys();

@@ -10,11 +10,12 @@ import { type LogPosition, streamName } from '../../kernel/envelope.ts';
 import { type AccountId, type EventId, timestamp } from '../../kernel/ids.ts';
 import { parseVaultRef, type VaultDisclosure, type VaultRef } from '../../kernel/vault-ref.ts';
 import type { SignInFacts, SignInsReader } from '../../ports/sign-ins.ts';
+import type { UsageLedgerReader } from '../../ports/usage-ledger.ts';
 import { detailsOf, type UsageDetails, usageEventKinds } from '../../usage/events.ts';
 import { type EntriesContext, entryLines } from './read-entries.ts';
 
 export interface SignInsContext extends Omit<EntriesContext, 'readModels'> {
-  readonly readModels: EntriesContext['readModels'] & SignInsReader;
+  readonly readModels: EntriesContext['readModels'] & SignInsReader & Pick<UsageLedgerReader, 'usageLedgerCaughtUp'>;
 }
 
 export interface WantedSignIns {
@@ -52,7 +53,7 @@ export async function listSignIns(
   { account, seen, before, limit }: WantedSignIns,
 ): Promise<ListedSignIns> {
   const { readModels, vault } = context;
-  await Promise.all([readModels.accountLogCaughtUp(seen), readModels.signInsCaughtUp(seen)]);
+  await Promise.all([readModels.accountLogCaughtUp(seen), readModels.usageLedgerCaughtUp(seen)]);
   // Read first: what is summed in between is named twice, and never left out.
   const facts = await readModels.unsummedSignIns(account);
   const { size } = await readModels.logPrefix(account, null);
@@ -101,8 +102,14 @@ async function openingsOf(
     return [...refs].map((ref) => ({ field, ref }));
   };
   const records = [
-    ...of('source-address', signIns.map(({ sourceAddressRef }) => sourceAddressRef)),
-    ...of('user-agent', signIns.map(({ userAgentRef }) => userAgentRef)),
+    ...of(
+      'source-address',
+      signIns.map(({ sourceAddressRef }) => sourceAddressRef),
+    ),
+    ...of(
+      'user-agent',
+      signIns.map(({ userAgentRef }) => userAgentRef),
+    ),
   ];
   return records.length === 0 ? new Map() : vault.discloseAll(account, records);
 }

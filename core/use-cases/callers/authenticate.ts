@@ -56,17 +56,23 @@ export function readSecret(
   return { hash, derived: tokenIdOf(ids, hash), named: idInSecret(secret) };
 }
 
+/** Called with the token that a secret names or is, if there is or was one. The secret may be another than its own. */
+export type NoteToken = (tokenId: AccessTokenId, token: Exclude<AccessToken, { readonly status: 'absent' }>) => void;
+
 /** Returns null for an unknown, expired or revoked token, and for a token of an account that is not open. */
 export function authenticate(
   context: Context & { readonly digest: Digest },
   { hash, derived, named }: ReadSecret,
+  noteToken?: NoteToken,
 ): MaybePromise<TokenPrincipal | null> {
-  if (named === null) return principalOfToken(context, derived, hash);
+  if (named === null) return principalOfToken(context, derived, hash, noteToken);
   // Whoever knows an id can make secrets that name it. Each costs a read of this one token, and of no other.
   return whenReady(
     context.entities.get(accessTokens, named),
     ({ state }): MaybePromise<TokenPrincipal | null> =>
-      state.status === 'absent' ? principalOfToken(context, derived, hash) : principalOfExchanged(context, named, hash),
+      state.status === 'absent'
+        ? principalOfToken(context, derived, hash, noteToken)
+        : principalOfExchanged(context, named, hash, noteToken),
   );
 }
 
@@ -74,8 +80,10 @@ function principalOfToken(
   context: Context & { readonly digest: Digest },
   tokenId: AccessTokenId,
   secretHash: string,
+  noteToken?: NoteToken,
 ): MaybePromise<AccessTokenPrincipal | null> {
   return whenReady(context.entities.get(accessTokens, tokenId), ({ state: token, stream, revision }) => {
+    if (token.status !== 'absent') noteToken?.(tokenId, token);
     if (token.status !== 'active' || !context.digest.equal(token.secretHash, secretHash)) return null;
     return whenReady(context.entities.get(accounts, token.account), (owner) => {
       // The tokens of an erased account are not revoked one by one. They are refused because the account is not open.
@@ -90,9 +98,11 @@ function principalOfExchanged(
   context: Context & { readonly digest: Digest },
   tokenId: AccessTokenId,
   secretHash: string,
+  noteToken?: NoteToken,
 ): MaybePromise<ExchangedTokenPrincipal | null> {
   return whenReady(context.entities.get(accessTokens, tokenId), (entity) => {
     const token = entity.state;
+    if (token.status !== 'absent') noteToken?.(tokenId, token);
     if (token.status !== 'exchanged' || !context.digest.equal(token.secretHash, secretHash)) return null;
     const { account, trustRule } = token;
     return whenReady(context.entities.get(accounts, account), (owner) => {
@@ -121,31 +131,17 @@ export interface EndedToken {
 }
 
 /**
- * Returns the token of a secret that `authenticate` has just refused, if it was one of an account that is not erased;
- * null for what never was a token's secret. Reads no more of the log than that did, but for the account.
+ * Returns which end a token has come to whose secret `authenticate` has refused; null if the secret is not its own, or
+ * its account is erased. Reads the account at most, and nothing of what never was a token.
  */
-export function endedToken(
+export function endOf(
   context: Context & { readonly digest: Digest },
-  { hash, derived, named }: ReadSecret,
+  { hash, named }: ReadSecret,
+  [tokenId, token]: Parameters<NoteToken>,
 ): MaybePromise<EndedToken | null> {
-  const ofDerived = (): MaybePromise<EndedToken | null> =>
-    whenReady(context.entities.get(accessTokens, derived), ({ state }) => endOf(context, derived, state, hash));
-  if (named === null) return ofDerived();
-  return whenReady(context.entities.get(accessTokens, named), ({ state }) => {
-    if (state.status === 'absent') return ofDerived();
-    // Whoever knows an id can make secrets that name it, and nothing is left of a revoked one to compare with.
-    return state.status === 'revoked' ? null : endOf(context, named, state, hash);
-  });
-}
-
-function endOf(
-  context: Context & { readonly digest: Digest },
-  tokenId: AccessTokenId,
-  token: AccessToken,
-  hash: string,
-): MaybePromise<EndedToken | null> {
-  if (token.status === 'absent') return null;
-  if (token.status !== 'revoked' && !context.digest.equal(token.secretHash, hash)) return null;
+  // Whoever knows an id can make secrets that name it, and nothing is left of a revoked one to compare with.
+  const isOwn = token.status === 'revoked' ? tokenId !== named : context.digest.equal(token.secretHash, hash);
+  if (!isOwn) return null;
   const { account } = token;
   return whenReady(context.entities.get(accounts, account), ({ state }): EndedToken | null => {
     if (state.status !== 'open' && state.status !== 'closed') return null;

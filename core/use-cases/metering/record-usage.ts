@@ -21,8 +21,8 @@ import { DailySums, USAGE_SUMMING } from '../../usage/daily-sums.ts';
 import { usageEventKinds } from '../../usage/events.ts';
 
 /**
- * Pairs of reader and repository, and what else is named, of all accounts, that the daily sums hold in memory: some 60 MB. Then a part of the
- * log is summed first. Internal: the sums are the same in parts.
+ * Pairs of reader and repository, and what else is named, of all accounts, that the daily sums hold in memory: some
+ * 60 MB. Then a part of the log is summed first. Internal: the sums are the same in parts.
  */
 const USAGE_SUMS_AT_ONCE_MAX = 200_000;
 

@@ -227,6 +227,7 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'AccountClosed':
     case 'AccountReopened':
     case 'LogTailLost':
+    case 'MasterKeyRotated':
     case 'RepositoryRebuilt':
     case 'RepositoryCreated':
     case 'RepositoryDescribed':

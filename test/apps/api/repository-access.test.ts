@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { PAGE_LIMIT_MAX } from '../../../apps/api/schemas/common.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { NOT_METERED } from '../../../core/use-cases/auditing/repository-accesses.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Subject {
@@ -100,7 +100,7 @@ describe('GET /v1/repos/{username}/{name}/access', () => {
     for (const one of [revoked, narrowed, expiring]) assert.ok(!can.includes(one.id));
     const { at, sequence } = (await get(`?at=${then}`)).json();
     assert.equal(at, then);
-    const { state } = { state: (await fixture.request('GET', `/v1/account/state?at=${then}`, token)).json() };
+    const state = (await fixture.request('GET', `/v1/account/state?at=${then}`, token)).json();
     assert.equal(sequence, state.sequence);
   });
 
@@ -162,7 +162,12 @@ describe('GET /v1/repos/{username}/{name}/accesses', () => {
     assert.equal(answer.statusCode, 200, answer.body);
     const { accesses, pagination, not_metered } = answer.json();
     assert.deepEqual(not_metered, NOT_METERED);
-    const told = accesses.map((one: Record<string, unknown>) => [one['kind'], one['reads'], one['pushes'], one['restores']]);
+    const told = accesses.map((one: Record<string, unknown>) => [
+      one['kind'],
+      one['reads'],
+      one['pushes'],
+      one['restores'],
+    ]);
     assert.deepEqual(told, [
       ['admin', 0, 1, 0],
       ['token', 2, 0, 0],

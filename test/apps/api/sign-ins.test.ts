@@ -27,8 +27,7 @@ describe('GET /v1/account/sign-ins', () => {
   });
   afterAll(() => fixture.close());
 
-  const get = (query = '', by: TestToken | null = token) =>
-    fixture.request('GET', `/v1/account/sign-ins${query}`, by);
+  const get = (query = '', by: TestToken | null = token) => fixture.request('GET', `/v1/account/sign-ins${query}`, by);
 
   async function nextDay(): Promise<void> {
     fixture.clock.advance(DAY_MS);

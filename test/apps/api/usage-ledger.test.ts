@@ -60,7 +60,9 @@ describe('GET /v1/account/usage/ledger', () => {
 
   test('refuses a month that has not begun, as the state refuses a moment', async () => {
     const year = Number(month.slice(0, 4));
-    const next = month.endsWith('-12') ? `${year + 1}-01` : `${year}-${String(Number(month.slice(5)) + 1).padStart(2, '0')}`;
+    const next = month.endsWith('-12')
+      ? `${year + 1}-01`
+      : `${year}-${String(Number(month.slice(5)) + 1).padStart(2, '0')}`;
     for (const one of [next, '9999-12']) {
       const answer = await get(`?month=${one}`);
       assert.deepEqual([answer.statusCode, answer.json()], [422, { detail: 'This moment has not come yet' }], one);

@@ -1,7 +1,7 @@
 /** The page of sign-ins: who got in, what failed, and which reads were refused. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { SIGN_IN_ROWS_MAX } from '../../../apps/website/history/sign-ins.ts';
+import { AGENT_LENGTH_MAX, SIGN_IN_ROWS_MAX } from '../../../apps/website/history/sign-ins.ts';
 import { PAGE_BYTES_MAX } from '../../../apps/website/layout/weight.ts';
 import { recordUsage } from '../../../core/use-cases/metering/record-usage.ts';
 import { recordFailure, recordSignIn } from '../../../core/use-cases/signing-in/sign-in.ts';
@@ -40,7 +40,10 @@ describe('The page of sign-ins', () => {
     assert.equal(status, 200);
     assert.match(html, /<title>Sign-ins · Strata<\/title>/);
     const text = plain(html);
-    assert.match(text, /Today .*Signed in with the password and the code of an app Firefox on Linux · from 192\.0\.2\.7/);
+    assert.match(
+      text,
+      /Today .*Signed in with the password and the code of an app Firefox on Linux · from 192\.0\.2\.7/,
+    );
     assert.match(text, /1 refused read: the token lacks the grant/);
     assert.match(text, /1 failed sign-in: the code of an app \(used before\)/);
     const [, event = ''] = /href="(\/history\/[0-9a-f-]{36})"/.exec(html) ?? [];
@@ -48,18 +51,27 @@ describe('The page of sign-ins', () => {
   });
 
   // The attack: browsers that name themselves in markup, and very many sign-ins.
-  test('shows names of browsers as text, and so many rows of a day', async () => {
+  test('shows names of browsers as text, and as many rows of a day as the limit', async () => {
     const { api } = fixture;
     const account = await api.account('eve');
     const browser = await fixture.signedIn(account);
-    for (let n = 0; n < SIGN_IN_ROWS_MAX + 2; n += 1) {
-      const origin = { requestId: 'request', address: '192.0.2.7', userAgent: '<script>alert(1)</script>' };
-      await recordSignIn(api.context, origin, account, ['password']);
-    }
+    const signIn = (userAgent: string) =>
+      recordSignIn(api.context, { requestId: 'request', address: '192.0.2.7', userAgent }, account, ['password']);
+    const markup = '<script>alert(1)</script>';
+    for (let n = 1; n < SIGN_IN_ROWS_MAX; n += 1) await signIn(markup.padEnd(AGENT_LENGTH_MAX + 1, '&'));
+    await signIn('y'.repeat(AGENT_LENGTH_MAX));
+    const whole = (await browser.get('/history/sign-ins')).html;
+    assert.doesNotMatch(whole, /<script>alert/);
+    assert.equal(plain(whole).match(/Signed in with/g)?.length, SIGN_IN_ROWS_MAX);
+    assert.doesNotMatch(plain(whole), /more sign-in/);
+    assert.ok(whole.includes(`title="${'y'.repeat(AGENT_LENGTH_MAX)}"`));
+    const [, title = ''] = /title="([^"]*script[^"]*)"/.exec(whole) ?? [];
+    assert.equal(title.replaceAll(/&#\d+;/g, 'x').length, AGENT_LENGTH_MAX);
+    assert.ok(title.endsWith('…'));
+    await signIn('z');
     const { html } = await browser.get('/history/sign-ins');
-    assert.doesNotMatch(html, /<script>alert/);
     assert.equal(plain(html).match(/Signed in with/g)?.length, SIGN_IN_ROWS_MAX);
-    assert.match(plain(html), /2 more sign-ins, which the API/);
+    assert.match(plain(html), /1 more sign-in, which the API/);
     assert.ok(Buffer.byteLength(html) <= PAGE_BYTES_MAX);
   });
 

@@ -161,7 +161,14 @@ describe('The page of usage', () => {
   // The attack: addresses that no page of the ledger leads to.
   test('has no ledger for what is no month and no place', async () => {
     const browser = await fixture.signedIn(await fixture.api.account('gus', 'PRO'));
-    for (const query of ['month=2026-13', 'month=x', 'after=1', 'month=2026-11&after=~~', 'month=2026-11%00', 'month=9999-12']) {
+    for (const query of [
+      'month=2026-13',
+      'month=x',
+      'after=1',
+      'month=2026-11&after=~~',
+      'month=2026-11%00',
+      'month=9999-12',
+    ]) {
       assert.equal((await browser.get(`/usage/ledger?${query}`)).status, 404, query);
     }
     assert.equal((await browser.get('/usage/ledger?month=0001-01')).status, 200);

@@ -9,6 +9,7 @@ import { accessTokens } from '../../../core/access-token/evolve.ts';
 import type { AccessToken } from '../../../core/access-token/state.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import type { Account } from '../../../core/account/state.ts';
+import { subjectsOf } from '../../../core/audit/account-access.ts';
 import {
   type AccountStateFold,
   foldEntry,
@@ -23,7 +24,7 @@ import { entryOf } from '../../../core/audit/entry.ts';
 import { replayExport } from '../../../core/audit/replay.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, LOG_START, type RecordedEvent } from '../../../core/kernel/envelope.ts';
-import { later, type RepositoryId, type Timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { later, type RepositoryId, type Timestamp, timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../../core/kernel/json.ts';
 import { ACCOUNT_FOLD_REFS_MAX } from '../../../core/kernel/limits.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
@@ -253,6 +254,25 @@ describe('The state of an account', () => {
       assert.equal(canonicalJson(writeAccountFold(start)), canonicalJson(snapshot), `at ${cut}`);
       assert.equal(await textOf(await folded(complete.slice(cut), start)), whole, `from ${cut}`);
     }
+  });
+
+  test('says who could read each repository, by events that it holds, the same from a snapshot', async () => {
+    const { complete } = await randomEntries(6, 200);
+    // The account is open at both places, as the test above shows.
+    const whole = await folded(complete.slice(0, 150));
+    const snapshot = writeAccountFold(await folded(complete.slice(0, 77)));
+    assert.ok(snapshot !== null);
+    const again = await folded(complete.slice(77, 150), readAccountFold(JSON.parse(canonicalJson(snapshot))));
+    const ids = new Set(complete.map(({ id }) => id));
+    const at = timestamp('2026-11-21T00:00:00.000Z');
+    let subjects = 0;
+    for (const repository of whole.repositories.keys()) {
+      const told = subjectsOf(whole, repository, at);
+      assert.deepEqual(subjectsOf(again, repository, at), told);
+      for (const { eventId } of told ?? []) assert.ok(ids.has(eventId));
+      subjects += told?.length ?? 0;
+    }
+    assert.ok(subjects > 0);
   });
 
   test('does not exist before the account, and says of an erased one no more than its pseudonym', async () => {

@@ -17,11 +17,10 @@ function referenceMembers(value: JsonObject, prefix = ''): string[] {
   return Object.entries(value).flatMap(([name, member]) => {
     const path = prefix + name;
     if (/_refs?$/.test(name)) return [path];
-    // A list is named like a single member.
-    return [member].flat().flatMap((one) => {
-      if (typeof one !== 'object' || one === null || Array.isArray(one)) return [];
-      return referenceMembers(one as JsonObject, `${path}.`);
-    });
+    if (typeof member === 'object' && member !== null && !Array.isArray(member)) {
+      return referenceMembers(member as JsonObject, `${path}.`);
+    }
+    return [];
   });
 }
 
@@ -69,8 +68,8 @@ describe('the openings of an entry', () => {
     const request = { hostname_ref: REF, address_ref: 'b'.repeat(64) };
     assert.deepEqual(opened('DeviceLoginGranted', { request }), ['hostname a', 'source-address b']);
     assert.deepEqual(opened('DeviceLoginGranted', { request: null }), [], 'of an older version');
-    const sign_ins = [{ source_address_ref: REF, user_agent_ref: null }, { source_address_ref: 'b'.repeat(64) }];
-    assert.deepEqual(opened('UsageRecorded', { details: { sign_ins } }), ['source-address a', 'source-address b']);
+    const details = { source_address_refs: [REF], user_agent_refs: ['b'.repeat(64)] };
+    assert.deepEqual(opened('UsageRecorded', { details }), ['source-address a', 'user-agent b']);
     assert.deepEqual(opened('UsageRecorded', { details: null }), [], 'of an older version');
     assert.deepEqual(opened('TrustRuleChanged', { removed_ref: null }), []);
   });

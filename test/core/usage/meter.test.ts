@@ -113,7 +113,7 @@ describe('The transfer of an account', () => {
     );
   });
 
-  test('has the refused reads of its tokens by their reason, and names only so many tokens', async () => {
+  test('has the refused reads of its tokens by their reason, and names as many tokens as the limit', async () => {
     const { meter, send, recordedOf } = started();
     const id = uuid<AccessTokenId>(token.id);
     const refuseRead = (one: AccessTokenId, reason: RefusedReadReason): void =>

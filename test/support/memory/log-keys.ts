@@ -5,7 +5,11 @@ import type { AccountLogReader } from '../../../core/ports/account-log.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { LayerStore } from '../../../core/ports/layer-store.ts';
 import type { LogKey, LogKeys } from '../../../core/ports/log-keys.ts';
-import { type Checkpoints, createCheckpoints } from '../../../core/use-cases/auditing/checkpoints.ts';
+import {
+  type CheckpointContext,
+  type Checkpoints,
+  createCheckpoints,
+} from '../../../core/use-cases/auditing/checkpoints.ts';
 import { createLogKeyRing } from '../../../core/use-cases/auditing/log-keys.ts';
 import { createMemoryLayerStore } from './layer-store.ts';
 
@@ -27,10 +31,12 @@ export interface MemoryCheckpointsOptions {
   readonly clock: Clock;
   readonly logKeys?: LogKeys;
   readonly store?: LayerStore;
+  readonly recordActs?: CheckpointContext['recordActs'];
 }
 
 export function createMemoryCheckpoints(options: MemoryCheckpointsOptions): Checkpoints {
   const { readModels, digest, clock, logKeys = createMemoryLogKeys(), store = createMemoryLayerStore() } = options;
+  const { recordActs = async () => null } = options;
   const keys = createLogKeyRing({ logKeys, signing: noteSigning, host: () => 'strata.example', clock });
-  return createCheckpoints({ readModels, digest, signing: noteSigning, keys, store });
+  return createCheckpoints({ readModels, digest, signing: noteSigning, keys, store, recordActs });
 }

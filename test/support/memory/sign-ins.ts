@@ -19,7 +19,6 @@ function summed(rows: readonly SignInRow[], keyOf: (row: SignInRow) => string): 
 
 export function createMemorySignIns(events: Pick<EventStore, 'readAll'>): SignInsReader {
   return {
-    signInsCaughtUp: async () => undefined,
     async unsummedSignIns(account) {
       const all = (await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)).filter((one) => one.accountId === account);
       const isSummed = isSummedIn(all);
@@ -32,7 +31,9 @@ export function createMemorySignIns(events: Pick<EventStore, 'readAll'>): SignIn
       );
       const byToken = summed(of('refused-read'), ({ token_id, reason }) => `${token_id ?? '~'} ${reason}`);
       const named = byToken.toSorted((a, b) => Number(a.token_id === null) - Number(b.token_id === null));
-      const refused = named.map((row, place) => (place < UNSUMMED_REFUSED_READS_MAX ? row : { ...row, token_id: null }));
+      const refused = named.map((row, place) =>
+        place < UNSUMMED_REFUSED_READS_MAX ? row : { ...row, token_id: null },
+      );
       return {
         signIns: signIns.slice(0, UNSUMMED_SIGN_INS_MAX).map((row) => ({
           at: timestamp(row.at),

@@ -107,7 +107,16 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
           if (minute < first || (until !== null && minute >= until)) continue;
           const { kind, id } = reader;
           const key = `${minute} ${wholeDay} ${kind} ${id}`;
-          const use = uses.get(key) ?? { minute, wholeDay, kind, id, reads: 0, pushes: 0, restores: 0, addressRefs: [] };
+          const use = uses.get(key) ?? {
+            minute,
+            wholeDay,
+            kind,
+            id,
+            reads: 0,
+            pushes: 0,
+            restores: 0,
+            addressRefs: [],
+          };
           const addressRefs = [...new Set([...use.addressRefs, ...row.addressRefs])].toSorted();
           const writesSum = { pushes: use.pushes + writes - restores, restores: use.restores + restores };
           uses.set(key, { ...use, ...writesSum, reads: use.reads + reads, addressRefs });

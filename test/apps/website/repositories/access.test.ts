@@ -1,8 +1,14 @@
 /** The page of a repository that says who could read it, and who did. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { html } from '../../../../apps/website/layout/html.ts';
 import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
-import { ACCESS_ADDRESSES_MAX, accessRow, SUBJECTS_BYTES_MAX } from '../../../../apps/website/repositories/access.ts';
+import {
+  ACCESS_ADDRESSES_MAX,
+  accessRow,
+  SUBJECTS_BYTES_MAX,
+  subjectRowsOfPage,
+} from '../../../../apps/website/repositories/access.ts';
 import { timestamp } from '../../../../core/kernel/ids.ts';
 import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
@@ -75,7 +81,13 @@ describe('The access of a repository', () => {
     assert.equal(shown + Number(others), count);
   });
 
-  test('names so many addresses of a row, and counts the others', () => {
+  test('leaves rows of a bounded weight to a page', () => {
+    const rows = [html`${'x'.repeat(SUBJECTS_BYTES_MAX - 1)}`, html`x`];
+    assert.equal(subjectRowsOfPage(rows).length, 2);
+    assert.equal(subjectRowsOfPage([...rows, html`x`]).length, 2);
+  });
+
+  test('names as many addresses of a row as the limit, and counts the others', () => {
     const rowOf = (count: number): string => {
       const addresses = Array.from({ length: count }, (_, n) => {
         const disclosure = { nonce: 'a', value: `192.0.2.${n}` };

@@ -115,7 +115,7 @@ describe('The daily sums of an account', () => {
         ],
         ...{ webhook_attempts: 1, sign_in_failures: 1 },
         details: {
-          ...{ sign_ins: [], more_sign_ins: 0, refused_reads: [] },
+          ...{ sign_ins: [], source_address_refs: [], user_agent_refs: [], more_sign_ins: 0, refused_reads: [] },
           failures: [{ factor: 'password', reason: 'password-wrong', count: 1 }],
         },
       },
@@ -135,7 +135,11 @@ describe('The daily sums of an account', () => {
       ['password', 'password-wrong'],
       ['totp', 'mfa-code-used'],
     ]) {
-      await append.append(stream, account, 'SignInFailed', { factor: `${factor}`, reason: `${reason}`, user_agent_ref: agent });
+      await append.append(stream, account, 'SignInFailed', {
+        factor: `${factor}`,
+        reason: `${reason}`,
+        user_agent_ref: agent,
+      });
     }
     append.written = { versionOf: (type) => (type === 'SignInFailed' ? 1 : NEWEST_FORMS.versionOf(type)) };
     await append.append(stream, account, 'SignInFailed', { factor: 'totp', reason: 'lost', user_agent_ref: agent });
@@ -145,6 +149,7 @@ describe('The daily sums of an account', () => {
     assert.equal(recorded?.sign_in_failures, 5);
     assert.deepEqual(recorded === undefined ? null : detailsOf(recorded), {
       sign_ins: [{ at: FIRST, factors: ['password', 'totp'], source_address_ref: address, user_agent_ref: agent }],
+      ...{ source_address_refs: [address], user_agent_refs: [agent] },
       more_sign_ins: 0,
       failures: [
         { factor: 'password', reason: 'password-wrong', count: 2 },
@@ -156,7 +161,7 @@ describe('The daily sums of an account', () => {
     });
   });
 
-  // The attack: who knows the password signs in very often, or a token is refused for ever.
+  // The attack: who knows the password signs in very often, or tokens are refused all the time.
   test('name this many sign-ins and refused tokens and no more, and count the rest', async () => {
     const { append, account, transfer, nextDay, recordedOf } = await started();
     const stream = streamName('signIn', `${account}-20261121`);
@@ -170,7 +175,10 @@ describe('The daily sums of an account', () => {
     const [first] = refused(1);
     assert.ok(first !== undefined);
     await transfer('2026-11-21T10:00:00.000Z', [], 'node', [first, ...refused(2)]);
-    await transfer('2026-11-21T10:01:00.000Z', [], 'node', [{ ...first, count: 5 }, { ...first, token_id: null }]);
+    await transfer('2026-11-21T10:01:00.000Z', [], 'node', [
+      { ...first, count: 5 },
+      { ...first, token_id: null },
+    ]);
     await nextDay();
     const [recorded] = await recordedOf();
     const details = recorded === undefined ? null : detailsOf(recorded);
