@@ -31,8 +31,8 @@ export function createPostgresLogKeys({ pool, masterKey }: PostgresLogKeysOption
         rows.map(async (row) => open((await keyring.named(row.master_key_id)).service, row.generation, row.sealed)),
       );
     },
-    async add({ generation, name, publicKey, privateKey }) {
-      const content = JSON.stringify({ name, publicKey, privateKey });
+    async add({ generation, name, publicKey, privateKey, revokes }) {
+      const content = JSON.stringify({ name, publicKey, privateKey, ...(revokes === null ? {} : { revokes }) });
       return addSealed({
         query: (text, values) => query(pool, text, values),
         keyring,
@@ -59,7 +59,8 @@ function open(serviceKey: Buffer, generation: number, sealed: Buffer): LogKey {
   }
 }
 
-/** Parses what `add` wrote. */
+/** Parses what `add` wrote; older versions knew no revocation. */
 function parseKey(text: string): Omit<LogKey, 'generation'> {
-  return JSON.parse(text) as Omit<LogKey, 'generation'>;
+  const key = JSON.parse(text) as Omit<LogKey, 'generation' | 'revokes'> & { readonly revokes?: number };
+  return { ...key, revokes: key.revokes ?? null };
 }

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { noteSigning } from '../../adapters/node/note-signing.ts';
 import { verifierKeyText } from '../../core/audit/checkpoint.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import { rotateLogKey } from '../../core/use-cases/auditing/log-keys.ts';
+import { revokeLogKey, rotateLogKey } from '../../core/use-cases/auditing/log-keys.ts';
 import { type CommandOutput, Refused } from './answer.ts';
 import { accountId } from './arguments.ts';
 import { addCheckpointCommands } from './checkpoint-commands.ts';
@@ -44,6 +44,23 @@ export function addLogCommands(program: Command, { act, print, wantsJson, operat
         const text = `Added key ${added.generation}: ${key}\nRunning servers sign with it within a minute`;
         return { value: { generation: added.generation, key }, text };
       }),
+    );
+
+  log
+    .command('revoke-key')
+    .argument('<key>', 'a line of /.well-known/strata-log-keys')
+    .description('revokes a stolen key of checkpoints, and adds one that nothing endorses: tell auditors its line')
+    .action(async (line: string) =>
+      act<unknown>(async ({ logKeys, digest, settings }) => {
+        const host = (): string => new URL(settings.baseUrl).host;
+        const added = await revokeLogKey({ logKeys, signing: noteSigning, host, digest }, line.trim());
+        if (added === 'unknown-key') throw new Refused('It is no key of this service');
+        if (added === 'already-revoked') throw new Refused('It is revoked already');
+        if (added === 'lost-race') throw new Refused('Somebody else added a key at the same moment: try again');
+        const key = verifierKeyText(digest, added);
+        const text = `Revoked ${line.trim()}\nAdded key ${added.generation}: ${key}\nRunning servers sign with it within a minute, and with the revoked one no more`;
+        return { value: { revoked: line.trim(), generation: added.generation, key }, text };
+      })({}),
     );
 
   addCheckpointCommands(log, act);

@@ -14,6 +14,8 @@ const DER_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 const SIGNATURES_MAX = 100;
 
 export interface VerifierKey {
+  /** The whole text, as the service's list has it. */
+  readonly line: string;
   readonly name: string;
   /** Eight digits of hex. */
   readonly hash: string;
@@ -29,10 +31,10 @@ export function parseKey(text: string): VerifierKey | null {
   if (bytes.length < 2 || bytes.toString('base64') !== encoded) return null;
   const named = createHash('sha256').update(`${name}\n`).update(bytes).digest('hex');
   if (named.slice(0, 8) !== hash) return null;
-  if (bytes[0] !== ED25519) return { name, hash, key: null };
+  if (bytes[0] !== ED25519) return { line: text, name, hash, key: null };
   if (bytes.length !== 33) return null;
   const key = createPublicKey({ key: Buffer.concat([DER_PREFIX, bytes.subarray(1)]), format: 'der', type: 'spki' });
-  return { name, hash, key };
+  return { line: text, name, hash, key };
 }
 
 /** Reads a file of keys, one a line; throws SyntaxError that names the line which is not a key. */
@@ -127,10 +129,4 @@ export function checkpointSigning({ note, origin }: Checkpoint, keys: readonly V
   if (signing.state !== 'signed') return signing;
   const isOwn = signing.signers.some(({ name }) => origin.startsWith(`${name}/log/`));
   return isOwn ? signing : { state: 'wrong', why: `its keys are not those of ${origin}` };
-}
-
-/** Returns why a checkpoint does not count as signed; null if a key of its log signed it. */
-export function signatureFault(checkpoint: Checkpoint, keys: readonly VerifierKey[]): string | null {
-  const signing = checkpointSigning(checkpoint, keys);
-  return signing.state === 'signed' ? null : signing.why;
 }

@@ -6,19 +6,25 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { parseKey } from './checkpoint.ts';
 import { readCheckpoint, readKeys } from './file.ts';
 import { exportsOf, type Judged, judge, together } from './judge.ts';
+import type { RevokedKey } from './keys.ts';
 import { FORM_1_WARNING, reportText } from './report.ts';
 import { parseInstant } from './slice.ts';
 
 const USAGE = `Usage: strata-verify FILE... | FOLDER [--keys FILE] [--checkpoint FILE ...] [--since TIME] [--until TIME]
+                     [--revoke KEY --after SIZE]
 
 Verifies exports of accounts' logs of Strata, offline: files, or those of a folder that are called *.ndjson.
 
-  --keys FILE        the service's keys, from its /.well-known/strata-log-keys
+  --keys FILE        the service's first key: the first line of its /.well-known/strata-log-keys
   --checkpoint FILE  a checkpoint that was kept, which the exports of its log must continue; may be given again
   --since TIME       the beginning of the range that was asked for: the exports must prove it
   --until TIME       the end of the range that was asked for
+  --revoke KEY       a stolen key, as a line of the service's list: it counts up to SIZE entries, of which a checkpoint
+                     that was kept must be given
+  --after SIZE       how many entries were surely signed by the service
   --version          print the version
 
 Exit status: 0 verified, 1 refuted, 2 not decidable, such as without --keys, or used wrongly.
@@ -32,6 +38,8 @@ async function main(): Promise<number> {
       checkpoint: { type: 'string', multiple: true, default: [] },
       since: { type: 'string', multiple: true, default: [] },
       until: { type: 'string', multiple: true, default: [] },
+      revoke: { type: 'string', multiple: true, default: [] },
+      after: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean', short: 'V' },
     },
@@ -41,11 +49,12 @@ async function main(): Promise<number> {
   if (positionals.length === 0) return print(2, USAGE);
   const keysFile = once('keys', values.keys);
   const asked = { since: timeOf('since', values.since), until: timeOf('until', values.until) };
+  const revoked = revokedOf(once('revoke', values.revoke), once('after', values.after));
   const keys = keysFile === undefined ? null : await given(keysFile, readKeys);
   const older = await Promise.all(values.checkpoint.map((name) => given(name, readCheckpoint)));
   const files = await exportsOf(positionals);
   const all: Judged[] = [];
-  for await (const judged of judge(files, { keys, older, asked })) {
+  for await (const judged of judge(files, { keys, older, asked, revoked })) {
     all.push(judged);
     const isAsked = asked.since !== null || asked.until !== null;
     printJudged(judged, { withKeys: keys !== null, isAsked }, files.length > 1);
@@ -77,6 +86,15 @@ function timeOf(name: string, values: readonly string[]): string | null {
   const at = parseInstant(text);
   if (at === null) throw new TypeError(`--${name} is no RFC 3339 time such as 2026-11-21T10:00:00Z`);
   return at;
+}
+
+function revokedOf(line: string | undefined, size: string | undefined): RevokedKey | null {
+  if (line === undefined && size === undefined) return null;
+  if (line === undefined || size === undefined) throw new TypeError('Give --revoke and --after together');
+  const key = parseKey(line);
+  if (key === null) throw new TypeError('--revoke is no key <name>+<hash>+<base64>');
+  if (!/^(0|[1-9]\d{0,14})$/.test(size)) throw new TypeError('--after is no number of entries');
+  return { key, after: Number(size) };
 }
 
 function readVersion(): string {

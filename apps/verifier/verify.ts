@@ -2,15 +2,17 @@
  * Verifies an export of an account's log: form, order, revisions, openings, leaves, edges, tree and signature.
  *
  * Invariants:
- * - it takes one line at a time, and its memory grows with the number of the log's streams and with nothing else;
+ * - it takes one line at a time, and its memory grows with the number of the log's streams and of its keys, and with
+ *   nothing else;
  * - every change of an entry is named by its line, or, if entry and leaf were forged together, by the checkpoints
  *   between which it lies. An opening that was left out is an erasure, and no fault;
  * - what cannot be decided never hides what is wrong: all else is checked before it is told;
  * - nothing of the service is imported: what is checked here was written against the documents alone.
  */
 import { canonicalText, isArray, isObject, type Json, type JsonObject, parseJson } from './canonical.ts';
-import { type Checkpoint, checkpointSigning, parseCheckpoint, type VerifierKey } from './checkpoint.ts';
+import { type Checkpoint, parseCheckpoint, type VerifierKey } from './checkpoint.ts';
 import { checkEntry, createEntryOrder, type EntryOrder } from './entry.ts';
+import { createKeyChain, type KeyChain, type RevokedKey } from './keys.ts';
 import { createEdges, type Edges, type ProvedRange, sliceEnding } from './slice.ts';
 import { emptyRange, type Hash, hashOfBase64, type Range, rangeOf, rootOf, withLeaf, withRange } from './tree.ts';
 
@@ -29,6 +31,8 @@ export interface VerifyOptions {
   readonly keys: readonly VerifierKey[] | null;
   /** Checkpoints that were kept, in any order. */
   readonly older: readonly Checkpoint[];
+  /** A stolen key; it needs an older checkpoint of exactly the size that it counts up to. */
+  readonly revoked?: RevokedKey | null;
   /** Leaves out older checkpoints of other logs: several exports are verified with them. */
   readonly ofSeveral?: boolean;
   /** The range that was asked for, as far as it is known; it must be the one that is proved. */
@@ -69,6 +73,8 @@ export interface Verifier {
 /** What was read so far. */
 interface Reading {
   readonly keys: VerifyOptions['keys'];
+  readonly revoked: RevokedKey | null;
+  readonly chain: KeyChain;
   /** The smallest first. */
   readonly older: readonly Checkpoint[];
   readonly sizes: ReadonlySet<number>;
@@ -88,9 +94,11 @@ interface Reading {
   verified: Verified | null;
 }
 
-export function createVerifier({ keys, older, ofSeveral = false, asked }: VerifyOptions): Verifier {
+export function createVerifier({ keys, older, revoked = null, ofSeveral = false, asked }: VerifyOptions): Verifier {
   const reading: Reading = {
     keys,
+    revoked,
+    chain: createKeyChain({ named: keys ?? [], revoked }),
     ofSeveral,
     asked,
     older: older.toSorted((a, b) => a.size - b.size),
@@ -153,6 +161,8 @@ function takeEntry(reading: Reading, value: JsonObject, text: string): void {
   if (checked.sequence !== range.end) throw outOfPlace(reading, checked.sequence, range);
   const disorder = reading.order.add(entry, checked, reading.line);
   if (disorder !== null) throw fault(reading, disorder);
+  const endorsed = reading.chain.add(entry, checked.sequence);
+  if (endorsed !== null) throw fault(reading, endorsed);
   reading.edges.add(checked, isGuard, reading.line);
   const grown = withLeaf(range, named);
   for (const prefix of [range, grown]) if (reading.sizes.has(prefix.end)) reading.prefixes.set(prefix.end, prefix);
@@ -194,11 +204,11 @@ function takeEnd(reading: Reading, value: JsonObject, text: string): void {
   const { checkpoint: note } = value;
   const checkpoint = typeof note === 'string' ? parseCheckpoint(note) : null;
   if (checkpoint === null) throw fault(reading, 'its checkpoint is not that of an account');
-  const isSigned = keys !== null && isSignedBy(reading, checkpoint, keys, 'the checkpoint');
   const isWhole = Object.keys(value).length === 1;
   const parts = isWhole ? wholeOf(entries, checkpoint) : sliceOf(value, entries, checkpoint);
   if (typeof parts === 'string') throw fault(reading, parts);
   const { left, own, right } = parts;
+  const isSigned = isSignedBy(reading, checkpoint, own, 'the checkpoint');
   if (isWhole && own.begin !== 0) throw new VerifyError(1, 'the export begins behind sequence 0');
   const other = order.accountFault(checkpoint.account);
   if (other !== null) throw new VerifyError(other.line, other.message);
@@ -209,6 +219,12 @@ function takeEnd(reading: Reading, value: JsonObject, text: string): void {
     throw fault(reading, `the entries are not those that the checkpoint signs: ${changed}`);
   }
   if (!isCanonical(value, text)) throw fault(reading, 'it is not canonical JSON (RFC 8785)');
+  if (keys !== null && isWhole && !reading.chain.isRooted()) {
+    reading.undecided.push(
+      "the first key of the log is none of the given keys: give the first line of the service's list",
+    );
+  }
+  requirePin(reading, checkpoint);
   compareWithAsked(reading, range, own.end === checkpoint.size);
   const { undecided } = reading;
   const { guards } = reading.edges;
@@ -226,10 +242,20 @@ function isCanonical(value: JsonObject, text: string): boolean {
   }
 }
 
+/** A number of entries pins no content: only a checkpoint that was kept does. */
+function requirePin({ revoked, older, undecided }: Reading, { origin }: Checkpoint): void {
+  if (revoked === null || older.some((old) => old.origin === origin && old.size === revoked.after)) return;
+  undecided.push(
+    `no kept checkpoint of this log has exactly the ${revoked.after} entries after which the key is revoked`,
+  );
+}
+
 /** Throws for a wrong signature; that of nobody who is known leaves the verdict open. */
-function isSignedBy(reading: Reading, checkpoint: Checkpoint, keys: readonly VerifierKey[], name: string): boolean {
-  const signing = checkpointSigning(checkpoint, keys);
+function isSignedBy(reading: Reading, checkpoint: Checkpoint, shown: Range, name: string): boolean {
+  const signing = reading.chain.signing(checkpoint, shown);
   if (signing.state === 'wrong') throw fault(reading, `${name} is not signed: ${signing.why}`);
+  // Without keys the verdict says so already.
+  if (reading.keys === null) return false;
   if (signing.state === 'unknown') reading.undecided.push(`${name} is not signed by a known key: ${signing.why}`);
   return signing.state === 'signed';
 }
@@ -283,10 +309,10 @@ function provePrefixes(reading: Reading, checkpoint: Checkpoint, { left, own }: 
   for (const old of reading.older) {
     const name = `the older checkpoint of ${old.size} entries`;
     if (reading.ofSeveral && old.origin !== checkpoint.origin) continue;
-    if (reading.keys !== null) isSignedBy(reading, old, reading.keys, name);
     if (old.origin !== checkpoint.origin) {
       throw fault(reading, `${name} is of ${old.origin}, and this one of ${checkpoint.origin}`);
     }
+    isSignedBy(reading, old, own, name);
     if (old.size > checkpoint.size) {
       const message = `the log has lost entries: it had ${old.size}, and now ${checkpoint.size}`;
       throw fault(reading, withLoss(reading, old, message));

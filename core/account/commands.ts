@@ -22,8 +22,15 @@ export type AccountCommand =
     }
   | { readonly type: 'CloseAccount'; readonly eraseAt: Timestamp }
   | { readonly type: 'ReopenAccount'; readonly epoch: number; readonly now: Timestamp }
-  /** Records that the log does not continue a checkpoint of it. `root` is in base64. */
   | { readonly type: 'RecordMasterKeyRotation'; readonly keyId: string }
+  /** Records the key that signs the log from then on. `signature` is in base64. */
+  | {
+      readonly type: 'EndorseLogKey';
+      readonly key: string;
+      readonly previous: string;
+      readonly signature: string | null;
+    }
+  /** Records that the log does not continue a checkpoint of it. `root` is in base64. */
   | { readonly type: 'AcceptTailLoss'; readonly size: number; readonly root: string; readonly reason: string }
   /** Records that a repository was made of a manifest which names another account. */
   | { readonly type: 'RecordRebuild'; readonly repository: RepositoryId; readonly source: RepositoryId }

@@ -49,6 +49,12 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
       // An erased account has no data key.
       if (state.status !== 'open' && state.status !== 'closed') return refuse({ code: 'account-not-found' });
       return accept<AccountOwnEvent>({ type: 'MasterKeyRotated', data: { key_id: command.keyId } });
+    case 'EndorseLogKey': {
+      // The log of an account that was erased is signed as well.
+      if (state.status === 'absent' || state.status === 'abandoned') return refuse({ code: 'account-not-found' });
+      const { key, previous, signature } = command;
+      return accept<AccountOwnEvent>({ type: 'LogKeyEndorsed', data: { key, previous, signature } });
+    }
     case 'AcceptTailLoss': {
       // The log of an account that was erased is signed as well.
       if (state.status === 'absent' || state.status === 'abandoned') return refuse({ code: 'account-not-found' });

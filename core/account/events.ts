@@ -99,6 +99,19 @@ export type MasterKeyRotated = DomainEvent<
   }
 >;
 
+/** The key that signs the log's checkpoints from here on. The account's next signing records it, by the command. */
+export type LogKeyEndorsed = DomainEvent<
+  'LogKeyEndorsed',
+  {
+    /** A line of the published list, as `previous` is. */
+    readonly key: string;
+    /** The key that signed before. */
+    readonly previous: string;
+    /** The previous key's, in base64, of the canonical JSON of `{key, previous}`; null where a key was revoked. */
+    readonly signature: string | null;
+  }
+>;
+
 /** Events of the account itself. */
 export type AccountOwnEvent =
   | AccountCreated
@@ -109,6 +122,7 @@ export type AccountOwnEvent =
   | AccountClosed
   | AccountReopened
   | AccountErased
+  | LogKeyEndorsed
   | LogTailLost
   | MasterKeyRotated
   | RepositoryRebuilt;
@@ -122,6 +136,7 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountClosed: RECORD_V1,
   AccountReopened: RECORD_V1,
   AccountErased: RECORD_V1,
+  LogKeyEndorsed: NEW_RECORD_V1,
   LogTailLost: RECORD_V1,
   MasterKeyRotated: NEW_RECORD_V1,
   RepositoryRebuilt: RECORD_V1,

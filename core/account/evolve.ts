@@ -80,6 +80,7 @@ function evolveOwn(state: Account, event: AccountOwnEvent, at: Timestamp): Accou
       const { closedAt: _closedAt, eraseAt: _eraseAt, ...contents } = state;
       return { ...contents, status: 'open' };
     }
+    case 'LogKeyEndorsed':
     case 'LogTailLost':
     case 'MasterKeyRotated':
     case 'RepositoryRebuilt':

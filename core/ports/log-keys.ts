@@ -16,10 +16,12 @@ export interface KeyPair {
 }
 
 export interface LogKey extends KeyPair {
-  /** Counts up from 1. The highest signs. */
+  /** Counts up from 1. The highest signs, once an account's log endorses it. */
   readonly generation: number;
   /** The host of the service when its first key was made. */
   readonly name: string;
+  /** The generation of the stolen key that it was made to replace; null if it was made by a rotation. */
+  readonly revokes: number | null;
 }
 
 export interface LogKeys {

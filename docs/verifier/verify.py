@@ -168,17 +168,24 @@ def root_of(stack):
     return root
 
 
+def key_of(line):
+    """(name, id, public key), None in the place of the last for a kind that is not Ed25519; None for no key."""
+    found = re.fullmatch(rf'([^+\s]+)\+([0-9a-f]{{8}})\+{BASE64}', line) if isinstance(line, str) else None
+    data = bytes_of(found[3]) if found else None
+    is_key = data and len(data) > 1 and sha256(f'{found[1]}\n'.encode() + data).hex()[:8] == found[2]
+    if not is_key or (data[0] == 1 and len(data) != 33):
+        return None
+    return found[1], found[2], data[1:] if data[0] == 1 else None
+
+
 def read_keys(path):
-    """{(name, id): public key}, None for a key of a kind that is not Ed25519."""
-    keys = {}
+    """The lines of a file of keys."""
+    keys = set()
     with open(path, encoding='utf-8') as file:
         for line in filter(None, (line.strip() for line in file if not line.startswith('#'))):
-            found = re.fullmatch(rf'([^+\s]+)\+([0-9a-f]{{8}})\+{BASE64}', line)
-            data = bytes_of(found[3]) if found else None
-            is_key = data and len(data) > 1 and sha256(f'{found[1]}\n'.encode() + data).hex()[:8] == found[2]
-            if not is_key or (data[0] == 1 and len(data) != 33):
+            if key_of(line) is None:
                 raise ValueError(f'{path}: {line!r} is no key')
-            keys[found[1], found[2]] = data[1:] if data[0] == 1 else None
+            keys.add(line)
     if not keys:
         raise ValueError(f'{path} holds no key')
     return keys
@@ -197,16 +204,67 @@ class Checkpoint:
         self.signatures = [found and (found[1], bytes_of(found[2])) for found in self.signatures]
         require(all(found and found[1] and len(found[1]) > 4 for found in self.signatures), 'it is not signed')
 
-    def is_signed(self, keys, undecided):
-        names = []
+    def signers(self, lines):
+        """Those of the keys that signed it."""
+        signers = set()
         for name, data in self.signatures:
-            key = keys.get((name, data[:4].hex()))
-            if key is not None:
-                require(ed25519.verify(key, self.text.encode(), data[4:]), f'the signature of {name} is wrong')
-                names.append(name)
-        require(not names or any(self.origin.startswith(f'{name}/log/') for name in names), 'its key is of another log')
-        undecided += [] if names else [f'no known key signed the checkpoint of {self.size} entries']
-        return bool(names)
+            for line in lines:
+                key_name, key_id, public = key_of(line)
+                if (key_name, key_id) == (name, data[:4].hex()) and public is not None:
+                    require(ed25519.verify(public, self.text.encode(), data[4:]), f'the signature of {name} is wrong')
+                    signers.add(line)
+        is_own = any(self.origin.startswith(f'{key_of(line)[0]}/log/') for line in signers)
+        require(not signers or is_own, 'its key is of another log')
+        return signers
+
+
+class Keys:
+    """Which key signs the log: states are (sequence, key in force, whether it is trusted, the replaced ones)."""
+
+    def __init__(self, named, revoked, after):
+        self.named, self.revoked, self.after = named - {revoked}, revoked, after
+        self.known, self.states, self.is_rooted = named | ({revoked} if revoked else set()), [], True
+
+    def is_given(self, line, size):
+        return line in self.named or (self.revoked == line and size <= self.after)
+
+    def add(self, entry):
+        if entry['type'] != 'LogKeyEndorsed' or not entry['stream'].startswith('account-'):
+            return
+        data, sequence = entry['data'], int(entry['sequence'])
+        require(is_object(data, ['key', 'previous', 'signature']), 'its data are no endorsement')
+        key, previous, signature = data['key'], data['previous'], data['signature']
+        require(key_of(key) and key_of(previous), 'its data name no keys')
+        signed = None if signature is None else bytes_of(signature)
+        require(signature is None or signed is not None, 'its signature is no base64')
+        _, force, is_trusted, replaced = self.states[-1] if self.states else (None, previous, None, frozenset())
+        require(force == previous, f'{previous} endorses a key, and {force} is in force')
+        is_late = previous == self.revoked and sequence >= self.after
+        require(signature is None or not is_late, f'{previous} endorses a key, and was revoked')
+        public = key_of(previous)[2]
+        is_signed = signed is not None and public is not None
+        text = canonical({'key': key, 'previous': previous}).encode()
+        require(not is_signed or ed25519.verify(public, text, signed), 'its previous key did not sign it')
+        if is_trusted is None:
+            self.is_rooted = previous in self.known
+            is_trusted = self.is_given(previous, sequence + 1)
+        is_trusted = self.is_given(key, sequence + 1) or (is_signed and is_trusted)
+        self.states.append((sequence, key, is_trusted, (replaced | {previous}) - {key}))
+
+    def is_signed(self, checkpoint, begin, end, undecided):
+        size = checkpoint.size
+        seen = [state for state in self.states if state[0] < size and size >= begin]
+        _, force, is_trusted, replaced = seen[-1] if seen else (None, None, False, frozenset())
+        signers = checkpoint.signers(self.known | replaced | ({force} if seen else set()))
+        require(size <= self.after or self.revoked not in signers, f'{self.revoked} signed, and was revoked')
+        if force in signers and is_trusted:
+            return True
+        require(not signers or not seen or size > end or force in signers, f'{force} is in force, and did not sign')
+        if any(self.is_given(line, size) and line not in replaced for line in signers):
+            return True
+        require(not signers & replaced, f'a key that was replaced signed {size} entries')
+        undecided.append(f'no trusted key signed the checkpoint of {size} entries')
+        return False
 
 
 def check_entry(line):
@@ -260,9 +318,10 @@ def account_of(entry):
     return {named} if is_text(named) else set()
 
 
-def verify(path, keys, kept, since, until, of_several):
+def verify(path, named, revoked, after, kept, since, until, of_several):
     """Returns the report, whether the file is verified, and its log; raises Refuted."""
     rows, leaves, revisions, accounts, line = [], [], {}, set(), {'entry': None}
+    keys, unsigned = Keys(named or set(), revoked, after), []
     with open(path, 'rb') as file:
         for count, raw in enumerate(file, 1):
             try:
@@ -276,6 +335,7 @@ def verify(path, keys, kept, since, until, of_several):
                 require(entry['sequence'] == begin + len(rows), f'it has sequence {entry["sequence"]:.0f}')
                 check_order(entry, revisions, begin > 0)
                 accounts |= account_of(entry)
+                keys.add(entry)
                 at = entry['occurred_at']
                 rows.append((max(at, rows[-1][0]) if rows else at, at, 'guard' in line))
                 leaves.append(hash_of(line['leaf']))
@@ -283,12 +343,12 @@ def verify(path, keys, kept, since, until, of_several):
                 raise Refuted(f'line {count}: {error}') from error
     require('checkpoint' in line, 'it ends without a checkpoint')
     checkpoint, undecided, is_whole = Checkpoint(line['checkpoint']), [], set(line) == {'checkpoint'}
-    signed = keys is not None and checkpoint.is_signed(keys, undecided)
     require(accounts <= {checkpoint.account}, f'it is of {accounts}, its checkpoint of {checkpoint.account}')
     first = line.get('from', 0.0)
     require(is_count(first) and (not rows or begin == first), 'it does not begin where it says')
     begin, end, size = int(first), int(first) + len(rows), checkpoint.size
     require(end == size if is_whole else end <= size, 'its checkpoint is of another size')
+    signed = keys.is_signed(checkpoint, begin, end, unsigned) and named is not None
     proved = proved_range(line, rows, begin, size)
     stack, roots = [], {}
     push_range(stack, 0, begin, line.get('left', []))
@@ -308,8 +368,12 @@ def verify(path, keys, kept, since, until, of_several):
         require(roots.get(old.size, old.root) == old.root, f'the kept checkpoint of {old.size} entries does not agree')
         if old.size not in roots:
             undecided.append(f'the kept checkpoint of {old.size} entries ends outside of this slice')
-        if keys is not None:
-            old.is_signed(keys, undecided)
+        keys.is_signed(old, begin, end, unsigned)
+    if revoked and not any(old.origin == checkpoint.origin and old.size == after for old in kept):
+        undecided.append(f'no kept checkpoint of this log has exactly {after} entries')
+    if is_whole and not keys.is_rooted:
+        unsigned.append("--keys does not name the log's first key")
+    undecided += [] if named is None else unsigned
     compare(proved, since, until, end == size, undecided)
     report = [f'{sum(not guard for _, _, guard in rows)} entries of {checkpoint.origin}']
     report += [f'range {proved[0] or "from the start"} until {proved[1]}, {CLOCKS}' if proved else 'range not proved']
@@ -371,11 +435,20 @@ def files_of(paths):
 def main():
     parser = argparse.ArgumentParser(description="Verifies exports of accounts' logs of Strata.", allow_abbrev=False)
     parser.add_argument('files', nargs='+', metavar='FILE', help='exports, or folders of files *.ndjson')
-    parser.add_argument('--keys', metavar='FILE', help="the service's keys")
+    parser.add_argument('--keys', metavar='FILE', help="the service's first key")
     parser.add_argument('--checkpoint', metavar='FILE', action='append', default=[], help='a checkpoint that was kept')
     parser.add_argument('--since', metavar='TIME', type=asked_time, help='where the range that was asked for begins')
     parser.add_argument('--until', metavar='TIME', type=asked_time, help='where the range that was asked for ends')
+    parser.add_argument('--revoke', metavar='KEY', help='a stolen key, which counts up to a kept checkpoint')
+    parser.add_argument('--after', metavar='SIZE', help='of exactly SIZE entries')
     given = parser.parse_args()
+    if (given.revoke is None) != (given.after is None):
+        parser.error('give --revoke and --after together')
+    if given.revoke is not None and key_of(given.revoke) is None:
+        parser.error('--revoke is no key')
+    if given.after is not None and not re.fullmatch('0|[1-9][0-9]{0,14}', given.after):
+        parser.error('--after is no number of entries')
+    after = int(given.after or 0)
     try:
         keys = read_keys(given.keys) if given.keys else None
         kept = [Checkpoint(open(path, encoding='utf-8', newline='').read()) for path in given.checkpoint]
@@ -385,7 +458,8 @@ def main():
     statuses, origins = set(), set()
     for path in files:
         try:
-            report, decided, origin = verify(path, keys, kept, given.since, given.until, len(files) > 1)
+            asked = given.since, given.until
+            report, decided, origin = verify(path, keys, given.revoke, after, kept, *asked, len(files) > 1)
             print('\n  '.join([f'{"verified" if decided else "undecided"} {path}', *report]))
             statuses.add(0 if decided else 2)
             origins.add(origin)

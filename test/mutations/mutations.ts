@@ -1,5 +1,6 @@
 /** Every guard that `npm run test:mutations` takes out. */
 import { CHECKING_PACKS_MUTATIONS } from './checking-packs.ts';
+import { ENDING_KEY_MUTATIONS } from './ending-keys.ts';
 import { ENTERING_MUTATIONS } from './entering.ts';
 import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
 import { FETCHED_ID_MUTATIONS } from './fetched-ids.ts';
@@ -31,6 +32,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...RESTORED_LOG_MUTATIONS,
   ...SEARCH_MUTATIONS,
   ...SLICE_EDGE_MUTATIONS,
+  ...ENDING_KEY_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
   ...TWO_VERSIONS_MUTATIONS,
   ...UPGRADE_MUTATIONS,

@@ -25,7 +25,7 @@ const IDLE_MS = 100;
 
 /** Answered from memory, without a call that could wait. */
 const FROM_MEMORY: ReadonlySet<string> = new Set([
-  ...['getOpenApi', 'getOpenApi30', 'getIssuer', 'getPublicKeys', 'getLogKeys'],
+  ...['getOpenApi', 'getOpenApi30', 'getIssuer', 'getPublicKeys', 'getLogKeys', 'listLogKeys'],
 ]);
 
 describe('A client that disconnects', skippedFor(NO_PROC), () => {

@@ -248,6 +248,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['getIssuer', () => call('GET', '/.well-known/openid-configuration', 200)],
     ['getPublicKeys', () => call('GET', '/.well-known/jwks.json', 200)],
     ['getLogKeys', () => call('GET', '/.well-known/strata-log-keys', 200)],
+    ['listLogKeys', () => call('GET', '/v1/log-keys', 200)],
     ['getLatestCheckpoint', () => call('GET', '/v1/account/checkpoints/latest', 200)],
     ['getInclusionProof', () => call('GET', '/v1/account/proofs/inclusion?sequence=0&tree_size=2', 200)],
     ['getConsistencyProof', () => call('GET', '/v1/account/proofs/consistency?from=1&to=2', 200)],

@@ -32,11 +32,14 @@ export interface MadeEntry {
 
 export interface MadeLog {
   readonly entries: readonly MadeEntry[];
+  /** The first one. */
   readonly signer: Signer;
+  /** The later ones, and the entries that endorse them. */
+  readonly endorsed: readonly { readonly sequence: number; readonly signer: Signer }[];
   readonly account: string;
 }
 
-interface Signer {
+export interface Signer {
   readonly name: string;
   readonly line: string;
   readonly id: Buffer;
@@ -91,8 +94,60 @@ export function signedNote(log: MadeLog, size: number, root: Buffer, by: Pick<Si
   return `${text}\n— ${by.name} ${signature}\n`;
 }
 
-export function noteOf(log: MadeLog, size: number): string {
-  return signedNote(log, size, treeHash(log.entries.slice(0, size).map(({ leaf }) => leaf)), log.signer);
+/** The key in force after this many entries. */
+export function signerAt({ signer, endorsed }: MadeLog, size: number): Signer {
+  return endorsed.findLast(({ sequence }) => sequence < size)?.signer ?? signer;
+}
+
+export function noteOf(log: MadeLog, size: number, by: Signer = signerAt(log, size)): string {
+  return signedNote(log, size, treeHash(log.entries.slice(0, size).map(({ leaf }) => leaf)), by);
+}
+
+/** The entries that may endorse a key: those of the account's own stream. */
+export function placesOfEndorsements({ entries, account }: MadeLog): readonly number[] {
+  return entries.flatMap(({ entry }, sequence) => (entry['stream'] === `account-${account}` ? [sequence] : []));
+}
+
+interface MadeEndorsement {
+  readonly sequence: number;
+  readonly signer: Signer;
+  /** The key before, as the entry names it. */
+  readonly previous?: Signer;
+  /** Who signs it; null: nobody does. */
+  readonly by?: Signer | null;
+}
+
+/** Makes the entry one that endorses a key, and the key the one in force behind it. */
+export function withEndorsement(log: MadeLog, { sequence, signer, ...other }: MadeEndorsement): MadeLog {
+  const { previous = signerAt(log, sequence), by = previous } = other;
+  const named = { key: signer.line, previous: previous.line };
+  const signature = by === null ? null : sign(null, Buffer.from(canonical(named)), by.key).toString('base64');
+  const entries = log.entries.map((made, index) => {
+    if (index !== sequence) return made;
+    const data = { ...named, signature };
+    const entry = { ...made.entry, type: 'LogKeyEndorsed', source_address_ref: null, data };
+    return { entry, leaf: leafOf(entry), openings: {} };
+  });
+  return { ...log, entries, endorsed: [...log.endorsed, { sequence, signer }] };
+}
+
+/** Endorses up to so many keys, one after the other. */
+export function rotated(dice: Dice, log: MadeLog, count: number): MadeLog {
+  const places = placesOfEndorsements(log);
+  const chosen = new Set(places.length === 0 ? [] : Array.from({ length: count }, () => dice.pick(places)));
+  return [...chosen]
+    .toSorted((a, b) => a - b)
+    .reduce((made, sequence) => withEndorsement(made, { sequence, signer: makeSigner(log.signer.name) }), log);
+}
+
+/** Whether the file shows every endorsement from the first key on, which alone is given. */
+function endorsesAll({ endorsed }: MadeLog, { begin, end }: Pick<Slice, 'begin' | 'end'>): boolean {
+  return endorsed.every(({ sequence }) => sequence >= begin && sequence < end);
+}
+
+/** The whole log, as an export has it. */
+export function wholeExport(log: MadeLog, note: string = noteOf(log, log.entries.length)): Buffer {
+  return bytesOf(log.entries.map(entryLine), { checkpoint: note });
 }
 
 const hexOf = (dice: Dice, digits: number): string =>
@@ -148,7 +203,7 @@ export function makeLog(dice: Dice, signer: Signer): MadeLog {
       openings: Object.fromEntries(shown.map(({ ref, opening }) => [ref, opening])),
     };
   });
-  return { entries, signer, account };
+  return { entries, signer, account, endorsed: [] };
 }
 
 function makeOpening(dice: Dice): { readonly ref: string; readonly opening: object } {
@@ -291,14 +346,16 @@ function claimed(what: string, log: MadeLog, slice: Slice): MadeExport {
   const holds = edgesHold(log, slice);
   const range = holds ? provedBy(log, slice) : null;
   const bytes = bytesOf(sliceLines(log, slice), sliceEnding(log, slice));
-  return { what: `${what}: ${JSON.stringify(slice)}`, bytes, verdict: holds ? 'verified' : 'refuted', range };
+  const right = endorsesAll(log, slice) ? 'verified' : 'undecided';
+  return { what: `${what}: ${JSON.stringify(slice)}`, bytes, verdict: holds ? right : 'refuted', range };
 }
 
 function anotherLastLine(dice: Dice, { log, lines, ending }: Given): MadeExport {
   const [left, right] = [ending['left'] as readonly string[], ending['right'] as readonly string[]];
   const size = log.entries.length;
   const other = sha256(String(dice.below(1e9)));
-  const signed = (by: number, root: Buffer): string => signedNote(log, size + by, root, log.signer);
+  const signer = signerAt(log, size);
+  const signed = (by: number, root: Buffer): string => signedNote(log, size + by, root, signer);
   const root = treeHash(log.entries.map(({ leaf }) => leaf));
   const endings: readonly (Ending | null)[] = [
     null,
@@ -327,13 +384,13 @@ const KIND_OF: Readonly<Record<string, (dice: Dice, given: Given) => MadeExport>
   'a slice': (_, { log, slice }) => claimed('a slice', log, slice),
   'a whole log': (_, { log }) => {
     const range = { since: null, until: logTimes(log, 0, log.entries.length).at(-1) ?? null };
-    const bytes = bytesOf(log.entries.map(entryLine), { checkpoint: noteOf(log, log.entries.length) });
-    return { what: 'a whole log', bytes, verdict: 'verified', range };
+    return { what: 'a whole log', bytes: wholeExport(log), verdict: 'verified', range };
   },
   'a slice of form 1': (_, { log, slice, ending }) => {
     const { form: _form, guards: _guards, since: _since, until: _until, ...old } = ending;
     const all = { ...slice, before: 0, behind: 0 };
-    return { what: 'form 1', bytes: bytesOf(sliceLines(log, all), old), verdict: 'verified', range: null };
+    const verdict = endorsesAll(log, slice) ? 'verified' : 'undecided';
+    return { what: 'form 1', bytes: bytesOf(sliceLines(log, all), old), verdict, range: null };
   },
   'lines cut at the edges': (dice, { log, slice }) => {
     const count = slice.end - slice.begin;
@@ -396,6 +453,20 @@ const KIND_OF: Readonly<Record<string, (dice: Dice, given: Given) => MadeExport>
     const checkpoint = signedNote(log, log.entries.length, root, makeSigner(log.signer.name));
     const range = provedBy(log, slice);
     return { what: 'unknown key', bytes: bytesOf(lines, { ...ending, checkpoint }), verdict: 'undecided', range };
+  },
+  'an endorsement that another key signed': (dice, given) => {
+    const made = rotated(dice, { ...given.log, endorsed: [] }, 1);
+    const [one] = made.endorsed;
+    if (one === undefined) return anotherLastLine(dice, given);
+    const { sequence, signer } = one;
+    const forged = withEndorsement({ ...given.log, endorsed: [] }, { sequence, signer, by: makeSigner('x') });
+    return { what: 'forged endorsement', bytes: wholeExport(forged), verdict: 'refuted', range: null };
+  },
+  'a checkpoint by a key that was replaced': (dice, given) => {
+    const made = rotated(dice, { ...given.log, endorsed: [] }, 2);
+    if (made.endorsed.length === 0) return anotherLastLine(dice, given);
+    const note = noteOf(made, made.entries.length, made.signer);
+    return { what: 'replaced key', bytes: wholeExport(made, note), verdict: 'refuted', range: null };
   },
   'a byte changed': (dice, { lines, ending }) => {
     const bytes = bytesOf(lines, ending);

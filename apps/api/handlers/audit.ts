@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { type Proof, proveConsistency, proveInclusion } from '../../../core/use-cases/auditing/checkpoints.ts';
 import { ok, plainText } from '../http/answer.ts';
 import { type AccountCall, accountRoute, type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
-import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from '../schemas/audit.ts';
+import { CONSISTENCY_QUERY, INCLUSION_QUERY, LOG_KEYS, PROOF } from '../schemas/audit.ts';
 
 /**
  * How long anybody may keep the list of keys: a new key signs immediately, and a verifier that lacks it reads again.
@@ -29,6 +29,19 @@ export const AUDIT_ROUTES: readonly Route[] = [
     text: 'text/plain',
     problems: [503],
     handle: getLogKeys,
+  }),
+  publicRoute({
+    operationId: 'listLogKeys',
+    tag: 'Audit',
+    summary: 'The keys of checkpoints, and which key endorses which',
+    description:
+      'The keys of `/.well-known/strata-log-keys` with the endorsements that logs of accounts hold, oldest first. `endorsed_by` is the line of the key before it, and `signature` its Ed25519 signature of the canonical JSON of `{key, previous}`, in base64: null where a key was revoked, and its line must come from elsewhere.',
+    method: 'GET',
+    path: '/v1/log-keys',
+    schemas: {},
+    answers: { 200: LOG_KEYS },
+    problems: [503],
+    handle: listLogKeys,
   }),
   accountRoute({
     operationId: 'getLatestCheckpoint',
@@ -80,6 +93,16 @@ export const AUDIT_ROUTES: readonly Route[] = [
 async function getLogKeys({ context }: PublicCall): Promise<Outcome> {
   const headers = { 'cache-control': `public, max-age=${LOG_KEYS_CACHE_SECONDS}` };
   return plainText(await context.checkpoints.verifierKeys(), headers);
+}
+
+async function listLogKeys({ context }: PublicCall): Promise<Outcome> {
+  const keys = await context.checkpoints.listKeys();
+  const json: z.output<typeof LOG_KEYS> = {
+    keys: keys.map(({ vkey, endorsedBy, signature, isRevoked }) => {
+      return { vkey, endorsed_by: endorsedBy, signature, revoked: isRevoked };
+    }),
+  };
+  return ok(json);
 }
 
 async function getLatestCheckpoint({ context, principal, position }: AccountCall): Promise<Outcome> {

@@ -20,3 +20,16 @@ export const CONSISTENCY_QUERY = z.object({
 export const PROOF = z.object({
   hashes: z.array(z.base64()).meta({ description: 'SHA-256, in the order of RFC 6962' }),
 });
+
+const vkey = z.string().meta({ description: 'A line of /.well-known/strata-log-keys' });
+
+export const LOG_KEYS = z.object({
+  keys: z.array(
+    z.object({
+      vkey,
+      endorsed_by: vkey.nullable().meta({ description: 'The key before it; null of the first key' }),
+      signature: z.base64().nullable().meta({ description: 'By the key before it; null where a key was revoked' }),
+      revoked: z.boolean().meta({ description: 'Whether it was stolen, and signs no more' }),
+    }),
+  ),
+});

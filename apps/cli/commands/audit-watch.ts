@@ -4,19 +4,15 @@
  *
  * Invariants: a folder is of one log. A checkpoint is kept only if it continues the last one, and the service shows the
  * entries that it signs; one that does not is kept apart, as evidence, and the command fails. Nothing that the service
- * says names a file.
+ * says names a file. A folder knows the key in force of its log: another one is trusted only once an entry endorses it,
+ * or where a key was revoked, by --keys.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type Checkpoint,
-  parseCheckpoint,
-  parseKeys,
-  signatureFault,
-  type VerifierKey,
-} from '../../verifier/checkpoint.ts';
+import { type Checkpoint, parseCheckpoint, parseKeys, type VerifierKey } from '../../verifier/checkpoint.ts';
 import { readCheckpoint, readKeys } from '../../verifier/file.ts';
+import { createKeyChain, type KeyChain } from '../../verifier/keys.ts';
 import { base64Of, emptyRange, hashOfBase64, provedPrefix, type Range } from '../../verifier/tree.ts';
 import { ApiError, type Client } from '../client/client.ts';
 import { readText } from '../client/transport.ts';
@@ -49,7 +45,7 @@ interface Watched {
   readonly context: Context;
   readonly client: Client;
   readonly folder: string;
-  /** Null: those of the folder, which the service named at first. */
+  /** Null: that of the folder, or the first one that the service names. */
   readonly keys: readonly VerifierKey[] | null;
 }
 
@@ -74,7 +70,9 @@ async function keepLatest(watched: Watched): Promise<void> {
   const checkpoint = parseCheckpoint(note);
   if (checkpoint === null) throw new Failure(1, 'The service answers with no checkpoint of an account');
   const last = await lastKept(folder);
-  const fault = (await signedFault(watched, checkpoint)) ?? (await logFault(client, last, checkpoint));
+  const known = await knownKeys(watched, last !== null);
+  const chain = createKeyChain({ named: known.named, inForce: known.inForce, revoked: null });
+  const fault = await logFault(client, { last, next: checkpoint, chain });
   if (fault !== null) {
     const evidence = join(
       folder,
@@ -86,7 +84,11 @@ async function keepLatest(watched: Watched): Promise<void> {
     throw new Failure(1, `THE LOG WAS CHANGED: ${changed}`, `Keep ${folder}: it holds the proof, and ${evidence}`);
   }
   const { size, root, origin } = checkpoint;
+  const used = chain.inForce()?.key.line;
+  const keys =
+    used === undefined ? (known.kept ?? known.named.map(({ line }) => `${line}\n`).join('')) : inForceText(used);
   if (last?.size !== size) await writeFile(join(folder, `${size}.txt`), note, { flag: 'wx', mode: 0o600 });
+  if (keys !== known.kept) await writeFile(join(folder, KEYS_FILE), keys, { mode: 0o600 });
   if (context.globals.json) context.terminal.out(`${JSON.stringify({ log: origin, size, root: base64Of(root) })}\n`);
   else
     context.terminal.out(
@@ -97,11 +99,25 @@ async function keepLatest(watched: Watched): Promise<void> {
 /** Losses of one log that are looked through. Internal: a log is restored a few times in its life. */
 const LOSSES_READ = 100;
 
-/** Returns why the checkpoint does not continue the last one, or what is wrong with the entries since; null if nothing. */
-async function logFault(client: Client, last: Checkpoint | null, next: Checkpoint): Promise<string | null> {
+interface Looked {
+  readonly last: Checkpoint | null;
+  readonly next: Checkpoint;
+  /** Gets the entries between the two. */
+  readonly chain: KeyChain;
+}
+
+/**
+ * Returns why the checkpoint does not continue the last one, what is wrong with the entries since, or with the key that
+ * signed it; null if nothing is.
+ */
+async function logFault(client: Client, { last, next, chain }: Looked): Promise<string | null> {
   const before = last === null ? emptyRange(0) : await continued(client, last, next);
   if (typeof before === 'string') return before;
-  return before === null ? null : entriesFault(client, before, next);
+  const fault = before === null ? null : await entriesFault(client, before, { checkpoint: next, chain });
+  if (fault !== null) return fault;
+  if (last === null && !chain.isRooted()) return 'its first key is none of those that are trusted';
+  const signing = chain.signing(next, { begin: 0, end: next.size });
+  return signing.state === 'signed' ? null : signing.why;
 }
 
 /** Returns the leaves that were there before, null if there are no others now, or why the log does not continue them. */
@@ -142,23 +158,34 @@ async function proofOf(client: Client, from: number, to: number): Promise<readon
   return parsed.every((hash) => hash !== null) ? parsed : null;
 }
 
-/** Returns what is wrong with the signature. A new key of the service is taken if the kept ones are still listed. */
-async function signedFault({ context, client, folder, keys }: Watched, checkpoint: Checkpoint): Promise<string | null> {
-  if (keys !== null) return signatureFault(checkpoint, keys);
-  const file = join(folder, 'keys');
+const KEYS_FILE = 'keys';
+/** Stands above the key that an endorsement put in force: no other key is trusted then, given or not. */
+const IN_FORCE = '# The log endorses this key';
+
+function inForceText(line: string): string {
+  return `${IN_FORCE}\n${line}\n`;
+}
+
+interface KnownKeys {
+  readonly named: readonly VerifierKey[];
+  readonly inForce: VerifierKey | null;
+  /** What the folder's file holds; null if there is none. */
+  readonly kept: string | null;
+}
+
+/** Nothing that the service names is trusted but the first key, and that only where nothing was kept yet. */
+async function knownKeys({ client, folder, keys }: Watched, isUsed: boolean): Promise<KnownKeys> {
+  const file = join(folder, KEYS_FILE);
   const kept = await readFile(file, 'utf8').catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return null;
     throw new Failure(1, `${file} cannot be read: ${codeOf(error)}`);
   });
-  if (kept !== null && signatureFault(checkpoint, keysIn(kept)) === null) return null;
-  const named = await textOf(client, '/.well-known/strata-log-keys');
-  const lost = (kept ?? '').split('\n').filter((line) => line !== '' && !named.split('\n').includes(line));
-  if (lost.length > 0) return `the service lists the key ${lost[0]} no more, and signs with another`;
-  const fault = signatureFault(checkpoint, keysIn(named));
-  if (fault !== null) return fault;
-  if (kept !== null) context.terminal.warn('The service signs with a new key, which is trusted from now on');
-  await writeFile(file, named, { mode: 0o600 });
-  return null;
+  const held = keysIn(kept ?? '');
+  const inForce = kept?.startsWith(`${IN_FORCE}\n`) === true ? (held[0] ?? null) : null;
+  if (keys !== null || kept !== null) return { named: [...held, ...(keys ?? [])], inForce, kept };
+  if (isUsed) throw new Failure(1, `${file} is gone: it names the keys that are trusted`, 'Give --keys');
+  const [first] = keysIn(await textOf(client, '/.well-known/strata-log-keys'));
+  return { named: first === undefined ? [] : [first], inForce, kept };
 }
 
 /** Returns none of a text that is no list of keys. */

@@ -6,8 +6,10 @@
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { parseKey } from '../../verifier/checkpoint.ts';
 import { readCheckpoint, readKeys } from '../../verifier/file.ts';
 import { exportsOf, type Judged, judge, NoExportError, together } from '../../verifier/judge.ts';
+import type { RevokedKey } from '../../verifier/keys.ts';
 import { FORM_1_WARNING, isDecided, type ReportOptions, reportText } from '../../verifier/report.ts';
 import { parseInstant } from '../../verifier/slice.ts';
 import type { Verified } from '../../verifier/verify.ts';
@@ -112,11 +114,12 @@ export async function verify(context: Context, given: Given): Promise<void> {
   const keys = keysFile === undefined ? null : await readingGiven(named(keysFile), readKeys);
   const kept = given.list('checkpoint') ?? [];
   const older = await Promise.all(kept.map((name) => readingGiven(named(name), readCheckpoint)));
+  const revoked = revokedOf(given);
   const asked = { since: timeOf(given, 'since'), until: timeOf(given, 'until') };
   const files = await filesOf(paths.map(named));
   const options = { withKeys: keys !== null, isAsked: asked.since !== null || asked.until !== null };
   const all: Judged[] = [];
-  for await (const judged of judge(files, { keys, older, asked })) {
+  for await (const judged of judge(files, { keys, older, asked, revoked })) {
     all.push(judged);
     // The failure at the end names a single one.
     if (files.length > 1 || judged.verified !== null) showJudged(context, judged, options, files.length > 1);
@@ -142,6 +145,16 @@ function showJudged({ globals, terminal }: Context, judged: Judged, options: Rep
   if (verified.range === null) terminal.warn(`${file}: ${FORM_1_WARNING}`);
   if (globals.json) terminal.out(`${JSON.stringify({ file, ...jsonOf(verified) })}\n`);
   else terminal.out(`${isNamed ? `${file}\n` : ''}${reportText(verified, options)}`);
+}
+
+function revokedOf(given: Given): RevokedKey | null {
+  const [line, after] = [given.text('revoke'), given.number('after')];
+  if (line === undefined && after === undefined) return null;
+  if (line === undefined || after === undefined) throw usageFailure('Give --revoke and --after together');
+  const key = parseKey(line);
+  if (key === null)
+    throw usageFailure('--revoke is no key <name>+<hash>+<base64>', "Give a line of the service's list");
+  return { key, after };
 }
 
 async function filesOf(paths: readonly string[]): Promise<readonly string[]> {

@@ -7,6 +7,7 @@
 import { canonicalText, isArray, isObject, type Json, type JsonObject, parseJson } from '../../verifier/canonical.ts';
 import type { Checkpoint } from '../../verifier/checkpoint.ts';
 import { checkEntry, createEntryOrder, type EntryOrder } from '../../verifier/entry.ts';
+import type { KeyChain } from '../../verifier/keys.ts';
 import { type Hash, hashOfBase64, type Range, rootOf, withLeaf } from '../../verifier/tree.ts';
 import { ApiError, type Client } from '../client/client.ts';
 
@@ -14,7 +15,11 @@ import { ApiError, type Client } from '../client/client.ts';
 const PAGE_ENTRIES_MAX = 1_000;
 
 /** Returns what is wrong with the entries behind `before`, up to the checkpoint; null if they are what it signs. */
-export async function entriesFault(client: Client, before: Range, checkpoint: Checkpoint): Promise<string | null> {
+export async function entriesFault(
+  client: Client,
+  before: Range,
+  { checkpoint, chain }: { readonly checkpoint: Checkpoint; readonly chain: KeyChain },
+): Promise<string | null> {
   const { size, root, account } = checkpoint;
   const order = createEntryOrder();
   let range = before;
@@ -22,7 +27,7 @@ export async function entriesFault(client: Client, before: Range, checkpoint: Ch
     const page = await pageOf(client, range.end, size);
     if (typeof page === 'string') return page;
     for (const line of page) {
-      const leaf = checkLine(line, range.end, { order, count: range.end - before.end + 1 });
+      const leaf = checkLine(line, range.end, { order, chain, count: range.end - before.end + 1 });
       if ('fault' in leaf) return `entry ${range.end}: ${leaf.fault}`;
       range = withLeaf(range, leaf.hash);
     }
@@ -52,7 +57,7 @@ async function pageOf(client: Client, next: number, size: number): Promise<reado
 function checkLine(
   line: Json,
   sequence: number,
-  { order, count }: { readonly order: EntryOrder; readonly count: number },
+  { order, chain, count }: { readonly order: EntryOrder; readonly chain: KeyChain; readonly count: number },
 ): { readonly hash: Hash } | { readonly fault: string } {
   const { entry, leaf, openings } = isObject(line) ? line : NOTHING;
   if (entry === undefined || !isObject(entry) || typeof leaf !== 'string' || !isObject(openings)) {
@@ -64,7 +69,7 @@ function checkLine(
   if (checked.sequence !== sequence) return { fault: `it has sequence ${checked.sequence}` };
   const hash = hashOfBase64(leaf);
   if (hash === null || checked.leaf !== hash) return { fault: 'its leaf is not the hash of its entry' };
-  const disorder = order.add(entry, checked, count);
+  const disorder = order.add(entry, checked, count) ?? chain.add(entry, sequence);
   return disorder === null ? { hash } : { fault: disorder };
 }
 

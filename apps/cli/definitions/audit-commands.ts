@@ -8,7 +8,7 @@ const KEYS: OptionDefinition = {
   name: 'keys',
   kind: 'text',
   value: 'FILE',
-  description: "the service's keys, from its /.well-known/strata-log-keys",
+  description: "the service's first key: the first line of its /.well-known/strata-log-keys",
 };
 
 export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
@@ -71,12 +71,26 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
       },
       { name: 'since', kind: 'text', value: 'TIME', description: 'the range that was asked for begins here' },
       { name: 'until', kind: 'text', value: 'TIME', description: 'the range that was asked for ends before this' },
+      {
+        name: 'revoke',
+        kind: 'text',
+        value: 'KEY',
+        description: "a stolen key, as a line of the service's list, which counts up to --after",
+      },
+      {
+        name: 'after',
+        kind: 'number',
+        value: 'SIZE',
+        min: 0,
+        max: 999_999_999_999_999,
+        description: 'the entries of a checkpoint that was kept from before, which must be given',
+      },
     ],
     notes: [
       'Checks form, order, revisions, openings, leaves, edges, the tree and its signature, and names the line of what is wrong. An opening that is left out is an erasure, and no fault.',
       'Exit status: 0 verified, 1 refuted, 2 not decidable, such as without --keys. Of several files one that is refuted decides, then one that is not decidable.',
     ],
-    examples: ['strata audit verify log.ndjson --keys strata-log-keys --checkpoint kept/42.txt'],
+    examples: ['strata audit verify log.ndjson --keys first-key --checkpoint kept/42.txt'],
     load: async () => (await import('../commands/audit.ts')).verify,
   },
   {
@@ -163,7 +177,7 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
       KEYS,
     ],
     notes: [
-      'Without --keys, the keys that the service names at first are kept and trusted. A checkpoint that contradicts the one before it, or the entries that the service shows, is kept as evidence.',
+      'Without --keys, the first key that the service names is trusted, and kept. A later key is trusted once an entry of the log endorses it; where a key was revoked nothing does, and --keys must name the new one. A checkpoint that contradicts the one before it, or the entries that the service shows, or that another key signed, is kept as evidence.',
     ],
     examples: ['strata audit watch --every 3600'],
     load: async () => (await import('../commands/audit-watch.ts')).watch,

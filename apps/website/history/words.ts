@@ -45,6 +45,7 @@ const ACCOUNT: Readonly<Record<string, Words>> = {
     tell: ({ name }) => html`Accepted that the log, of which ${name('size')} entries were signed, lost its end`,
     layer: 'force',
   },
+  LogKeyEndorsed: { label: 'Named the key that signs the log from here on' },
   MasterKeyRotated: { label: 'Wrapped the key of your data again, under a new master key' },
   Claimed: { label: 'Reserved a name or an address', tell: ({ event }) => `Reserved the ${claimOf(event)}` },
   Confirmed: {

@@ -3,6 +3,7 @@
  *
  * Invariants: no two signatures contradict each other. The last checkpoint lies outside the log's database, and a
  * tree that does not continue it is never signed: a database that was restored or failed over may have lost its tail.
+ * A log is signed by the key that it endorsed last, or by the first one if it endorses none.
  * The new checkpoint is durable before anybody gets it, and only then the one before it is removed. A log that does not
  * continue its last checkpoint is signed again only after the operator gave that checkpoint up (accept-tail-loss.ts).
  */
@@ -26,9 +27,9 @@ import { shareRead } from '../../kernel/shared-read.ts';
 import { singleChunk } from '../../kernel/single-chunk.ts';
 import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
-import type { NoteSigning } from '../../ports/log-keys.ts';
+import { type LogKey, LogKeysError, type NoteSigning } from '../../ports/log-keys.ts';
 import { type LayerKey, layerKey } from '../../repository/layer.ts';
-import type { LogKeyRing } from './log-keys.ts';
+import { isRevoked, type ListedKey, type LogKeyRing, listedKeys } from './log-keys.ts';
 
 /** A checkpoint is some 250 bytes; its origin holds a host name of at most 253. Internal: no checkpoint reaches it. */
 const CHECKPOINT_SIZE_BYTES_MAX = 2_048;
@@ -45,6 +46,8 @@ export interface CheckpointContext {
    * if there was nothing to record.
    */
   readonly recordActs: (account: AccountId) => Promise<LogPosition | null>;
+  /** Returns the line of the key that the first `size` entries endorsed last; null if they endorse none. */
+  readonly endorsedKey: (account: AccountId, size: number) => Promise<string | null>;
 }
 
 /** Somebody put something else in the place of a checkpoint. */
@@ -80,6 +83,8 @@ export interface Checkpoints {
   recordOf(account: AccountId, position: LogPosition): Promise<AccountRecord>;
   /** Returns all public keys, one a line, in the form that verifiers take. */
   verifierKeys(): Promise<string>;
+  /** Returns what is published of each key, the oldest first. */
+  listKeys(): Promise<readonly ListedKey[]>;
 }
 
 export function createCheckpoints(context: CheckpointContext): Checkpoints {
@@ -106,17 +111,17 @@ export function createCheckpoints(context: CheckpointContext): Checkpoints {
       const keys = await context.keys();
       return keys.map((key) => `${verifierKeyText(context.digest, key)}\n`).join('');
     },
+    listKeys: async () => listedKeys(context, await context.keys()),
   };
 }
 
 async function signHead(context: CheckpointContext, account: AccountId): Promise<SignedCheckpoint> {
-  const { readModels, digest, signing, keys, store, recordActs } = context;
+  const { readModels, digest, signing, store, recordActs } = context;
   const recorded = await recordActs(account);
   if (recorded !== null) await readModels.accountLogCaughtUp(recorded);
   const { size } = await readModels.logPrefix(account, null);
   const root = await hashOf(context, account, { begin: 0, end: size });
-  const all = await keys();
-  const key = all.at(-1) ?? all[0];
+  const key = await keyInForce(context, account, size);
   const checkpoint = { origin: originOf(key.name, account), size, root };
   const note = signedNote(digest, checkpoint, key, signing.sign(key, checkpointText(checkpoint)));
   const before = await storedSizes(store, account);
@@ -131,6 +136,25 @@ async function signHead(context: CheckpointContext, account: AccountId): Promise
   }
   for (const older of before) if (older < size) await store.delete(keyOf(account, older));
   return { ...checkpoint, note };
+}
+
+/**
+ * Returns the key that the first `size` entries put in force, whatever newer one this node knows: a checkpoint by
+ * another key would refute the log. Throws `LogKeysError` if it was revoked, and nothing could be recorded since.
+ */
+async function keyInForce(
+  { keys, digest, endorsedKey }: CheckpointContext,
+  account: AccountId,
+  size: number,
+): Promise<LogKey> {
+  const line = await endorsedKey(account, size);
+  for (const isFresh of [false, true]) {
+    const all = await keys(isFresh);
+    const found = line === null ? all[0] : all.find((key) => verifierKeyText(digest, key) === line);
+    if (found !== undefined && !isRevoked(found, all)) return found;
+  }
+  const what = line === null ? 'The first key' : `The key ${line}`;
+  throw new LogKeysError('log-keys-unavailable', `${what} is in force in the log of ${account}, and cannot sign`);
 }
 
 /** Throws unless the checkpoint of this size, if there is one, is of a prefix of the log that is to be signed. */

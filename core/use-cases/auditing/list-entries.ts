@@ -56,12 +56,17 @@ export async function listEntries(
   const range = { from: after === null ? 0 : after + 1, to: size, limit: limit + 1 };
   const places = await context.readModels.entryPlaces(account, filter, range);
   const read = await readWithin(context, account, places, limit);
-  const firstChanged = read.findIndex(({ event, place }) => entryHash(context.digest, event) !== place.leaf);
+  const firstChanged = read.findIndex((one) => isChanged(context, one));
   const found = firstChanged < 0 ? read : read.slice(0, firstChanged);
   const changed = read[firstChanged]?.place;
   if (found.length === 0 && changed !== undefined) return { changed };
   const nextAfter = found.at(-1)?.place.sequence ?? after;
   return { lines: found.map(({ line }) => line), nextAfter, hasMore: found.length < places.length };
+}
+
+/** Whether an entry is not what its leaf was made of. */
+export function isChanged({ digest }: Pick<ListContext, 'digest'>, { event, place }: ReadEntry): boolean {
+  return entryHash(digest, event) !== place.leaf;
 }
 
 export interface WantedNewest extends Omit<WantedEntries, 'after'> {

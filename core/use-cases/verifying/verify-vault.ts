@@ -226,6 +226,7 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'PlanChanged':
     case 'AccountClosed':
     case 'AccountReopened':
+    case 'LogKeyEndorsed':
     case 'LogTailLost':
     case 'MasterKeyRotated':
     case 'RepositoryRebuilt':

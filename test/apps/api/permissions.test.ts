@@ -161,7 +161,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
 };
 
 const PUBLIC = new Set([
-  ...['getOpenApi', 'getOpenApi30', 'getIssuer', 'getPublicKeys', 'getLogKeys'],
+  ...['getOpenApi', 'getOpenApi30', 'getIssuer', 'getPublicKeys', 'getLogKeys', 'listLogKeys'],
   ...['createDeviceSession', 'pollDeviceSession'],
   'exchangeIdentityToken',
 ]);

@@ -11,7 +11,15 @@ import { test } from 'vitest';
 import { readCheckpoint, readKeys } from '../../../apps/verifier/file.ts';
 import { exportsOf, judge } from '../../../apps/verifier/judge.ts';
 import { ROOT } from '../../architecture/source-tree.ts';
-import { MADE_KINDS, type MadeExport, makeExport, makeLog, makeSigner, noteOf } from '../../support/made-exports.ts';
+import {
+  MADE_KINDS,
+  type MadeExport,
+  makeExport,
+  makeLog,
+  makeSigner,
+  noteOf,
+  rotated,
+} from '../../support/made-exports.ts';
 import { createDice } from '../../support/seeded.ts';
 import { skippedFor } from '../../support/skipped.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -82,7 +90,7 @@ test('Two verifiers say the same of exports that a third hand made, and refuse a
     const folder = path.join(root, String(batch));
     await mkdir(folder);
     await writeFile(path.join(folder, 'keys'), `${signer.line}\n`);
-    const log = makeLog(dice, signer);
+    const log = rotated(dice, makeLog(dice, signer), dice.below(3));
     const size = dice.below(log.entries.length + 1);
     const kept = dice.chance(0.3) ? [path.join(folder, 'kept')] : [];
     for (const file of kept) await writeFile(file, noteOf(log, size));

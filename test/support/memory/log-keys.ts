@@ -32,11 +32,12 @@ export interface MemoryCheckpointsOptions {
   readonly logKeys?: LogKeys;
   readonly store?: LayerStore;
   readonly recordActs?: CheckpointContext['recordActs'];
+  readonly endorsedKey?: CheckpointContext['endorsedKey'];
 }
 
 export function createMemoryCheckpoints(options: MemoryCheckpointsOptions): Checkpoints {
   const { readModels, digest, clock, logKeys = createMemoryLogKeys(), store = createMemoryLayerStore() } = options;
-  const { recordActs = async () => null } = options;
+  const { recordActs = async () => null, endorsedKey = async () => null } = options;
   const keys = createLogKeyRing({ logKeys, signing: noteSigning, host: () => 'strata.example', clock });
-  return createCheckpoints({ readModels, digest, signing: noteSigning, keys, store, recordActs });
+  return createCheckpoints({ readModels, digest, signing: noteSigning, keys, store, recordActs, endorsedKey });
 }

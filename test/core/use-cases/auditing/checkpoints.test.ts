@@ -11,7 +11,7 @@ import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-s
 import type { LogKeys } from '../../../../core/ports/log-keys.ts';
 import { layerKey } from '../../../../core/repository/layer.ts';
 import { proveConsistency, proveInclusion } from '../../../../core/use-cases/auditing/checkpoints.ts';
-import { LOG_KEYS_READ_INTERVAL_MS, rotateLogKey } from '../../../../core/use-cases/auditing/log-keys.ts';
+import { LOG_KEYS_READ_INTERVAL_MS, revokeLogKey, rotateLogKey } from '../../../../core/use-cases/auditing/log-keys.ts';
 import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
@@ -25,8 +25,11 @@ async function newLog(given: { readonly store?: LayerStore; readonly logKeys?: L
   const readModels = createMemoryAccountLog({ events, digest });
   const clock = createTestClock();
   const { store = createMemoryLayerStore(), logKeys = createMemoryLogKeys() } = given;
-  const node = () => createMemoryCheckpoints({ readModels, digest, clock, store, logKeys });
-  return { append, readModels, clock, store, logKeys, node, account: await append.account('ada') };
+  /** The line of the key that entries endorse. */
+  const endorsed: { key: string | null } = { key: null };
+  const endorsedKey = async () => endorsed.key;
+  const node = () => createMemoryCheckpoints({ readModels, digest, clock, store, logKeys, endorsedKey });
+  return { append, readModels, clock, store, logKeys, endorsed, node, account: await append.account('ada') };
 }
 
 async function storedKeys(store: LayerStore): Promise<readonly string[]> {
@@ -203,20 +206,46 @@ async function copyCheckpoint(store: LayerStore, from: string, to: string): Prom
   );
 }
 
-test('two nodes that sign at the same time agree, and a key of another node signs within a minute', async () => {
-  const { append, account, node, clock, logKeys } = await newLog();
+test('two nodes that sign at the same time agree, and a key of another node signs once the log endorses it', async () => {
+  const { append, account, node, clock, logKeys, endorsed } = await newLog();
   const [one, two] = [node(), node()];
   const notes = await Promise.all([one.sign(account, append.last), two.sign(account, append.last)]);
   assert.equal(notes[0]?.note, notes[1]?.note);
   const added = await rotateLogKey({ logKeys, signing: noteSigning, host: () => 'moved.example' });
   assert.equal(added?.name, 'strata.example', 'the name of the first key stays');
   clock.advance(LOG_KEYS_READ_INTERVAL_MS);
+  assert.equal((await two.sign(account, append.last)).note, notes[0]?.note, 'the first key is in force');
+  endorsed.key = (await two.verifierKeys()).trim().split('\n').at(-1) ?? null;
   const later = await two.sign(account, append.last);
   assert.notEqual(later.note, notes[0]?.note);
   assert.equal(later.root, notes[0]?.root);
   const keys = await two.verifierKeys();
   assert.equal(keys.trim().split('\n').length, 2);
   for (const note of [notes[0]?.note ?? '', later.note]) assert.ok(isSignedBy(keys, note), 'old keys stay public');
+});
+
+test('a node that does not know the endorsed key yet reads it, and one that was revoked signs nothing', async () => {
+  const { append, account, node, logKeys, endorsed } = await newLog();
+  const [one, two] = [node(), node()];
+  const first = await one.sign(account, append.last);
+  const context = { logKeys, signing: noteSigning, digest, host: () => 'strata.example' };
+  await rotateLogKey(context);
+  endorsed.key = (await two.verifierKeys()).trim().split('\n').at(-1) ?? '';
+  const second = await one.sign(account, append.last);
+  assert.notEqual(second.note, first.note);
+  assert.equal(await revokeLogKey(context, 'no key'), 'unknown-key');
+  assert.equal(typeof (await revokeLogKey(context, endorsed.key)), 'object');
+  assert.equal(await revokeLogKey(context, endorsed.key), 'already-revoked');
+  const three = node();
+  await assert.rejects(three.sign(account, append.last), { code: 'log-keys-unavailable' });
+  assert.deepEqual(
+    (await three.listKeys()).map(({ signature, isRevoked }) => [signature === null, isRevoked]),
+    [
+      [true, false],
+      [false, true],
+      [true, false],
+    ],
+  );
 });
 
 test('proofs exist for trees that the log has, and for no others', async () => {
