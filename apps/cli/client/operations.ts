@@ -919,6 +919,48 @@ export interface Repository {
   readonly pushed_at: string | null;
 }
 
+export interface RepositoryAccess {
+  readonly at: string;
+  /** The number of entries of the account's log until then. */
+  readonly sequence: number;
+  readonly subjects: readonly {
+    readonly kind: 'user' | 'webhook' | 'token' | 'trust_rule';
+    readonly id: string;
+    /** Null: a webhook, whose event refers to its address. */
+    readonly name: string | null;
+    /** Of a webhook the events that it gets. */
+    readonly grants: readonly string[];
+    /** ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`. */
+    readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
+    /** The event that made it, or last changed it until then. */
+    readonly event_id: string;
+  }[];
+}
+
+export interface RepositoryAccesses {
+  /** Oldest first. */
+  readonly accesses: readonly {
+    /** The start of the minute, or of the day. */ readonly minute: string;
+    /** True: the reads of a day whose minutes have passed the retention. They have no addresses. */
+    readonly whole_day: boolean;
+    readonly kind: 'token' | 'user' | 'trust_rule' | 'system' | 'admin';
+    /** The actor, as events name it. */
+    readonly id: string;
+    /** Fetches, and reads of contents, raw files and archives. */
+    readonly reads: number;
+    readonly pushes: number;
+    readonly restores: number;
+    /** The addresses that these came from, by the references in the events, at most 50; no erased ones. */
+    readonly addresses: { readonly [name: string]: { readonly nonce: string; readonly value: string } };
+  }[];
+  readonly pagination: {
+    /** The value of `after` for the next page. */ readonly next_after: string | null;
+    readonly has_more: boolean;
+  };
+  /** Ways to see something of the repository that leave no row here. */
+  readonly not_metered: readonly ('refs' | 'commits' | 'pages' | 'webhooks' | 'unnamed-readers')[];
+}
+
 export interface RepositoryList {
   readonly repositories: readonly Repository[];
   readonly pagination: Pagination;
@@ -949,49 +991,6 @@ export interface Restoration {
   readonly left_out: readonly string[];
 }
 
-export interface RepositoryAccess {
-  readonly at: string;
-  /** The number of entries of the account's log until then. */
-  readonly sequence: number;
-  readonly subjects: readonly {
-    readonly kind: 'user' | 'webhook' | 'token' | 'trust_rule';
-    readonly id: string;
-    /** Null: a webhook, whose event refers to its address. */
-    readonly name: string | null;
-    /** Of a webhook the events that it gets. */
-    readonly grants: readonly string[];
-    /** ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`. */
-    readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
-    /** The event that made it, or last changed it until then. */
-    readonly event_id: string;
-  }[];
-}
-
-export interface RepositoryAccesses {
-  /** Oldest first. */
-  readonly accesses: readonly {
-    /** The start of the minute, or of the day. */
-    readonly minute: string;
-    /** True: the reads of a day whose minutes have passed the retention. They have no addresses. */
-    readonly whole_day: boolean;
-    readonly kind: 'token' | 'user' | 'trust_rule' | 'system' | 'admin';
-    /** The actor, as events name it. */
-    readonly id: string;
-    /** Fetches, and reads of contents, raw files and archives. */
-    readonly reads: number;
-    readonly pushes: number;
-    readonly restores: number;
-    /** The addresses that these came from, by the references in the events, at most 50; no erased ones. */
-    readonly addresses: { readonly [name: string]: { readonly nonce: string; readonly value: string } };
-  }[];
-  readonly pagination: {
-    /** The value of `after` for the next page. */ readonly next_after: string | null;
-    readonly has_more: boolean;
-  };
-  /** Ways to see something of the repository that leave no row here. */
-  readonly not_metered: readonly ('refs' | 'commits' | 'pages' | 'webhooks' | 'unnamed-readers')[];
-}
-
 export interface SignInDetails {
   /** Newest first, at most 100. */
   readonly sign_ins: readonly {
@@ -1012,8 +1011,7 @@ export interface SignInDetails {
     readonly count: number;
   }[];
   readonly refused_reads: readonly {
-    /** Null: tokens beyond the first 100 pairs of token and reason. */
-    readonly token_id: string | null;
+    /** Null: tokens beyond the first 100 pairs of token and reason. */ readonly token_id: string | null;
     readonly reason: string;
     readonly count: number;
   }[];
@@ -1022,6 +1020,7 @@ export interface SignInDetails {
 }
 
 export interface SignIns {
+  /** What no day has yet: that of today (UTC), and shortly after midnight that of yesterday. */
   readonly today: SignInDetails;
   /** Newest first; days on which nothing happened are left out. */
   readonly days: readonly {
@@ -2107,6 +2106,8 @@ export interface Operations {
       /** Log times from this one on. */ readonly since?: string;
       /** Log times before this one. */
       readonly until?: string;
+      /** The form of a slice: 2 has guards at its edges, 1 has none. */
+      readonly form?: 1 | 2;
     };
     readonly body: undefined;
     readonly answer: undefined;
@@ -2128,6 +2129,23 @@ export interface Operations {
     readonly query: undefined;
     readonly body: undefined;
     readonly answer: undefined;
+  };
+  /** The keys of checkpoints, and which key endorses which */
+  readonly listLogKeys: {
+    readonly path: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: {
+      readonly keys: readonly {
+        /** A line of /.well-known/strata-log-keys */ readonly vkey: string;
+        /** The key before it; null of the first key */
+        readonly endorsed_by: string | null;
+        /** By the key before it; null where a key was revoked */
+        readonly signature: string | null;
+        /** Whether it was stolen, and signs no more */
+        readonly revoked: boolean;
+      }[];
+    };
   };
   /** Sign the head of the log */
   readonly getLatestCheckpoint: {
@@ -2173,7 +2191,11 @@ export interface Operations {
   };
   /** Read who could read a repository as of a moment */
   readonly getRepositoryAccess: {
-    readonly path: { readonly username: string; readonly name: string };
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
     readonly query: {
       /** The moment, included. It must not lie in the future. Absent: now. */ readonly at?: string;
     };
@@ -2182,7 +2204,11 @@ export interface Operations {
   };
   /** List who read and wrote a repository */
   readonly listRepositoryAccesses: {
-    readonly path: { readonly username: string; readonly name: string };
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
     readonly query: {
       /** From the minute of this time on. */ readonly since?: string;
       /** Minutes that begin before this time. */
@@ -2418,6 +2444,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   exportAccountLog: { method: 'GET', path: '/v1/account/events/export' },
   listSignIns: { method: 'GET', path: '/v1/account/sign-ins' },
   getLogKeys: { method: 'GET', path: '/.well-known/strata-log-keys' },
+  listLogKeys: { method: 'GET', path: '/v1/log-keys' },
   getLatestCheckpoint: { method: 'GET', path: '/v1/account/checkpoints/latest' },
   getInclusionProof: { method: 'GET', path: '/v1/account/proofs/inclusion' },
   getConsistencyProof: { method: 'GET', path: '/v1/account/proofs/consistency' },
