@@ -23,9 +23,9 @@ export interface VerifierKey {
   readonly key: KeyObject | null;
 }
 
-/** Reads `<name>+<hash>+<base64>`; null for any other text. */
+/** Reads `<name>+<hash>+<base64>`, whose name is printable ASCII without `+`; null for any other text. */
 export function parseKey(text: string): VerifierKey | null {
-  const [, name, hash, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? [];
+  const [, name, hash, encoded] = /^([!-*,-~]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? [];
   if (name === undefined || hash === undefined || encoded === undefined) return null;
   const bytes = Buffer.from(encoded, 'base64');
   if (bytes.length < 2 || bytes.toString('base64') !== encoded) return null;
@@ -79,7 +79,7 @@ function hasControls(text: string): boolean {
 }
 
 function parseSignature(line: string): Signature | null {
-  const [, name, encoded] = /^\u2014 ([^+\s]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? [];
+  const [, name, encoded] = /^\u2014 ([!-*,-~]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? [];
   if (name === undefined || encoded === undefined) return null;
   const bytes = Buffer.from(encoded, 'base64');
   if (bytes.length < 5 || bytes.toString('base64') !== encoded) return null;
@@ -117,7 +117,7 @@ export function parseCheckpoint(text: string): Checkpoint | null {
   const note = parseNote(text);
   const [origin, size, encoded, end, ...more] = note?.text.split('\n') ?? [];
   if (note === null || origin === undefined || size === undefined || end !== '' || more.length > 0) return null;
-  const [, account] = /^\S+\/log\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(origin) ?? [];
+  const [, account] = /^[!-~]+\/log\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(origin) ?? [];
   const root = hashOfBase64(encoded ?? '');
   if (account === undefined || root === null || !/^(0|[1-9]\d{0,14})$/.test(size)) return null;
   return { origin, account, size: Number(size), root, note };

@@ -179,7 +179,7 @@ export function createEntryOrder(): EntryOrder {
 
 /** Returns the account that an entry names as its own; null if it names none. */
 function accountNamed({ data }: JsonObject, stream: string): string | null {
-  const [, own] = /^(?:account|usage)-(.+)$/.exec(stream) ?? [];
+  const [, own] = /^(?:account|usage)-(.+)$/s.exec(stream) ?? [];
   if (own !== undefined) return own;
   const account = isObject(data) ? data['account'] : null;
   return typeof account === 'string' ? account : null;

@@ -50,15 +50,15 @@ interface State {
   /** The sequence of the endorsement; -1 of what was known before. */
   readonly sequence: number;
   readonly inForce: KeyInForce;
-  /** By their lines. */
-  readonly replaced: ReadonlyMap<string, VerifierKey>;
+  /** The key before it; null of what was known before. */
+  readonly previous: VerifierKey | null;
 }
 
 export function createKeyChain({ named, revoked, inForce = null }: KeyOptions): KeyChain {
   const given = new Set(named.map(({ line }) => line));
   if (revoked !== null) given.delete(revoked.key.line);
   const states: State[] = [];
-  if (inForce !== null) states.push({ sequence: -1, inForce: { key: inForce, isTrusted: true }, replaced: new Map() });
+  if (inForce !== null) states.push({ sequence: -1, inForce: { key: inForce, isTrusted: true }, previous: null });
   let isRooted = true;
 
   /** Whether the key is given, or the revoked one within what is before its end. */
@@ -82,10 +82,18 @@ export function createKeyChain({ named, revoked, inForce = null }: KeyOptions): 
     // A revoked key that was the first one is named by --revoke, and its end by the checkpoint that was kept.
     if (last === undefined) isRooted = given.has(previous.line) || revoked?.key.line === previous.line;
     const isTrusted = isGiven(key, sequence + 1) || (isSigned && isPreviousTrusted);
-    const replaced = new Map(last?.replaced).set(previous.line, previous);
-    replaced.delete(key.line);
-    states.push({ sequence, inForce: { key, isTrusted }, replaced });
+    states.push({ sequence, inForce: { key, isTrusted }, previous });
     return null;
+  }
+
+  /** Returns the keys that others have replaced after this state, by their lines. */
+  function replacedAt(state: State): ReadonlyMap<string, VerifierKey> {
+    const replaced = new Map<string, VerifierKey>();
+    for (const { previous } of states.slice(0, states.indexOf(state) + 1)) {
+      if (previous !== null) replaced.set(previous.line, previous);
+    }
+    replaced.delete(state.inForce.key.line);
+    return replaced;
   }
 
   return {
@@ -99,7 +107,8 @@ export function createKeyChain({ named, revoked, inForce = null }: KeyOptions): 
     signing(checkpoint, { begin, end }) {
       const { size } = checkpoint;
       const state = size < begin ? undefined : states.findLast(({ sequence }) => sequence < size);
-      const seen = state === undefined ? [] : [state.inForce.key, ...state.replaced.values()];
+      const replaced = state === undefined ? new Map<string, VerifierKey>() : replacedAt(state);
+      const seen = state === undefined ? [] : [state.inForce.key, ...replaced.values()];
       const known = new Map(
         [...named, ...(revoked === null ? [] : [revoked.key]), ...seen].map((key) => [key.line, key]),
       );
@@ -115,9 +124,9 @@ export function createKeyChain({ named, revoked, inForce = null }: KeyOptions): 
       if (state !== undefined && size <= end && !isInForce) {
         return { state: 'wrong', why: `the key in force is ${state.inForce.key.line}, which did not sign it` };
       }
-      const isNamed = signing.signers.some((key) => isGiven(key, size) && state?.replaced.has(key.line) !== true);
+      const isNamed = signing.signers.some((key) => isGiven(key, size) && !replaced.has(key.line));
       if (isNamed) return signing;
-      const old = signing.signers.find(({ line }) => state?.replaced.has(line) === true);
+      const old = signing.signers.find(({ line }) => replaced.has(line));
       if (old !== undefined) return { state: 'wrong', why: `${old.line} signed it, and was replaced before` };
       return { state: 'unknown', why: 'no key that was given endorses the one that signed it' };
     },

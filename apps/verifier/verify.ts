@@ -16,12 +16,20 @@ import { createKeyChain, type KeyChain, type RevokedKey } from './keys.ts';
 import { createEdges, type Edges, type ProvedRange, sliceEnding } from './slice.ts';
 import { emptyRange, type Hash, hashOfBase64, type Range, rangeOf, rootOf, withLeaf, withRange } from './tree.ts';
 
+/** UTF-16 code units of a message, which may quote the file. */
+const MESSAGE_LENGTH_MAX = 1_000;
+
+/** A message may quote what the file says, which must not write lines of its own to a terminal. */
+function shownText(text: string): string {
+  return text.slice(0, MESSAGE_LENGTH_MAX).replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
+}
+
 /** What is wrong, and on which line, counted from 1. */
 export class VerifyError extends Error {
   override readonly name = 'VerifyError';
   readonly line: number;
   constructor(line: number, message: string) {
-    super(`line ${line}: ${message}`);
+    super(`line ${line}: ${shownText(message)}`);
     this.line = line;
   }
 }

@@ -139,7 +139,7 @@ def verify(public, msg, signature):
     s = int.from_bytes(signature[32:], "little")
     if s >= q:
         return False
-    h = sha512_modq(public + Rs + msg)
+    h = sha512_modq(Rs + public + msg)
     sB = point_mul(s, G)
     hA = point_mul(h, A)
     return point_equal(sB, point_add(R, hA))

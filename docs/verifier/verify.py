@@ -22,6 +22,8 @@ ENTRY = set('actor causation_id data id occurred_at request_id revision sequence
 SLICE_1 = {'checkpoint', 'from', 'left', 'right'}
 SLICE_2 = {*SLICE_1, 'form', 'guards', 'since', 'until'}
 BASE64 = '([A-Za-z0-9+/]+=*)'
+NAME = '[!-*,-~]+'
+LINE_MAX = 8 * 1024 * 1024
 
 
 class Refuted(Exception):
@@ -130,7 +132,7 @@ def parsed(raw):
         raise ValueError(f'{name} is no JSON')
     require(raw.endswith(b'\n'), 'it does not end in a line feed')
     text = raw[:-1].decode('utf-8')
-    require(len(text.encode('utf-16-le')) <= 2 * 8 * 1024 * 1024, 'it is too long')
+    require(len(text.encode('utf-16-le')) <= 2 * LINE_MAX, 'it is too long')
     line = json.loads(text, parse_int=float, parse_constant=refuse)
     require(isinstance(line, dict) and canonical(line) == text, 'it is not canonical')
     return line
@@ -170,7 +172,7 @@ def root_of(stack):
 
 def key_of(line):
     """(name, id, public key), None in the place of the last for a kind that is not Ed25519; None for no key."""
-    found = re.fullmatch(rf'([^+\s]+)\+([0-9a-f]{{8}})\+{BASE64}', line) if isinstance(line, str) else None
+    found = re.fullmatch(rf'({NAME})\+([0-9a-f]{{8}})\+{BASE64}', line) if isinstance(line, str) else None
     data = bytes_of(found[3]) if found else None
     is_key = data and len(data) > 1 and sha256(f'{found[1]}\n'.encode() + data).hex()[:8] == found[2]
     if not is_key or (data[0] == 1 and len(data) != 33):
@@ -196,11 +198,11 @@ class Checkpoint:
         require(is_text(note, '[^\0-\x09\x0b-\x1f]*\n\n(?:[^\0-\x1f]+\n){1,100}'), 'its checkpoint is no signed note')
         text, _, lines = note.rpartition('\n\n')
         self.text = f'{text}\n'
-        found = re.fullmatch(rf'(\S+/log/([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}))\n'
+        found = re.fullmatch(rf'([!-~]+/log/([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}))\n'
                              rf'(0|[1-9][0-9]{{0,14}})\n(.*)\n', self.text)
         require(found, 'it is no checkpoint of an account')
         self.origin, self.account, self.size, self.root = found[1], found[2], int(found[3]), hash_of(found[4])
-        self.signatures = [re.fullmatch(rf'— ([^+\s]+) {BASE64}', line) for line in lines[:-1].split('\n')]
+        self.signatures = [re.fullmatch(rf'— ({NAME}) {BASE64}', line) for line in lines[:-1].split('\n')]
         self.signatures = [found and (found[1], bytes_of(found[2])) for found in self.signatures]
         require(all(found and found[1] and len(found[1]) > 4 for found in self.signatures), 'it is not signed')
 
@@ -219,7 +221,7 @@ class Checkpoint:
 
 
 class Keys:
-    """Which key signs the log: states are (sequence, key in force, whether it is trusted, the replaced ones)."""
+    """Which key signs the log: states are (sequence, key in force, whether it is trusted, the one before)."""
 
     def __init__(self, named, revoked, after):
         self.named, self.revoked, self.after = named - {revoked}, revoked, after
@@ -237,7 +239,7 @@ class Keys:
         require(key_of(key) and key_of(previous), 'its data name no keys')
         signed = None if signature is None else bytes_of(signature)
         require(signature is None or signed is not None, 'its signature is no base64')
-        _, force, is_trusted, replaced = self.states[-1] if self.states else (None, previous, None, frozenset())
+        _, force, is_trusted, _ = self.states[-1] if self.states else (None, previous, None, None)
         require(force == previous, f'{previous} endorses a key, and {force} is in force')
         is_late = previous == self.revoked and sequence >= self.after
         require(signature is None or not is_late, f'{previous} endorses a key, and was revoked')
@@ -249,12 +251,13 @@ class Keys:
             self.is_rooted = previous in self.known
             is_trusted = self.is_given(previous, sequence + 1)
         is_trusted = self.is_given(key, sequence + 1) or (is_signed and is_trusted)
-        self.states.append((sequence, key, is_trusted, (replaced | {previous}) - {key}))
+        self.states.append((sequence, key, is_trusted, previous))
 
     def is_signed(self, checkpoint, begin, end, undecided):
         size = checkpoint.size
         seen = [state for state in self.states if state[0] < size and size >= begin]
-        _, force, is_trusted, replaced = seen[-1] if seen else (None, None, False, frozenset())
+        _, force, is_trusted, _ = seen[-1] if seen else (None, None, False, None)
+        replaced = {previous for _, _, _, previous in seen} - {force}
         signers = checkpoint.signers(self.known | replaced | ({force} if seen else set()))
         require(size <= self.after or self.revoked not in signers, f'{self.revoked} signed, and was revoked')
         if force in signers and is_trusted:
@@ -313,7 +316,7 @@ def check_order(entry, revisions, is_slice):
 
 
 def account_of(entry):
-    found = re.match('(?:account|usage)-(.+)', entry['stream'])
+    found = re.fullmatch('(?:account|usage)-(.+)', entry['stream'], re.DOTALL)
     named = found[1] if found else entry['data'].get('account')
     return {named} if is_text(named) else set()
 
@@ -323,7 +326,8 @@ def verify(path, named, revoked, after, kept, since, until, of_several):
     rows, leaves, revisions, accounts, line = [], [], {}, set(), {'entry': None}
     keys, unsigned = Keys(named or set(), revoked, after), []
     with open(path, 'rb') as file:
-        for count, raw in enumerate(file, 1):
+        # A character takes three bytes at most: what is longer is cut here, and refused.
+        for count, raw in enumerate(iter(lambda: file.readline(3 * LINE_MAX + 1), b''), 1):
             try:
                 require('entry' in line, 'it stands behind the checkpoint')
                 line = parsed(raw)
@@ -424,6 +428,11 @@ def compare(proved, since, until, is_end, undecided):
         undecided.append(f'the log ends at {proved[1]}, which proves nothing of the time until {until}')
 
 
+def printable(text):
+    """What a file says, so that it cannot write lines of its own."""
+    return ''.join(char if char.isprintable() else '\N{REPLACEMENT CHARACTER}' for char in text[:1000])
+
+
 def files_of(paths):
     for path in paths:
         names = sorted(name for name in os.listdir(path) if name.endswith('.ndjson')) if os.path.isdir(path) else None
@@ -441,7 +450,7 @@ def main():
     parser.add_argument('--until', metavar='TIME', type=asked_time, help='where the range that was asked for ends')
     parser.add_argument('--revoke', metavar='KEY', help='a stolen key, which counts up to a kept checkpoint')
     parser.add_argument('--after', metavar='SIZE', help='of exactly SIZE entries')
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if (given.revoke is None) != (given.after is None):
         parser.error('give --revoke and --after together')
     if given.revoke is not None and key_of(given.revoke) is None:
@@ -464,7 +473,7 @@ def main():
             statuses.add(0 if decided else 2)
             origins.add(origin)
         except Refuted as error:
-            print(f'refuted {path}: {error}')
+            print(f'refuted {path}: {printable(str(error))}')
             statuses.add(1)
         except OSError as error:
             print(f'undecided {path}: {error}')
@@ -476,4 +485,10 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.stdout.reconfigure(errors='backslashreplace')
+    try:
+        sys.exit(main())
+    except (Exception, KeyboardInterrupt) as error:
+        # Python's own status of an error is 1, which says that a file is refuted.
+        print(f'{type(error).__name__}: {error}', file=sys.stderr)
+        sys.exit(2)

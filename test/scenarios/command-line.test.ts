@@ -925,6 +925,13 @@ describe('The command line', () => {
     await fails(2, /Nothing is wrong with it, and it is not verified/, ['audit', 'verify', 'slice'], { cwd });
     const narrower = ['audit', 'verify', 'slice', ...proving, '--since', '2026-02-01T00:00:00Z'];
     await fails(1, /it proves the log from 2026-01-01T00:00:00\.000Z on, and not from 2026-02-01/, narrower, { cwd });
+    const [key = ''] = (await readFile(path.join(cwd, 'kept/keys'), 'utf8')).split('\n');
+    const revoking = (...args: readonly string[]) => ['audit', 'verify', 'slice', ...proving, ...args];
+    await fails(2, /Give --revoke and --after together/, revoking('--revoke', key), { cwd });
+    await fails(2, /Give --revoke and --after together/, revoking('--after', '3'), { cwd });
+    await fails(2, /--revoke is no key/, revoking('--revoke', 'key', '--after', '3'), { cwd });
+    await fails(2, /--after/, revoking('--revoke', key, '--after', '1.5'), { cwd });
+    await fails(1, /was revoked after/, revoking('--revoke', key, '--after', `${size}`), { cwd });
     await fails(1, /none\/log cannot be written: ENOENT/, ['audit', 'export', 'none/log'], { cwd });
     assert.deepEqual(
       (await readdir(cwd)).filter((name) => name.startsWith('.')),

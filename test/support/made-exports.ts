@@ -250,6 +250,21 @@ function rightSlice(dice: Dice, log: MadeLog): Slice {
   const [one, other] = [bound(), bound()];
   const isSwapped = one !== null && other !== null && one > other;
   const [since, until] = isSwapped ? [other, one] : [one, other];
+  const slice = sliceOf(log, since, until);
+  let { begin, end, before, behind } = slice;
+  // More guards are no fault.
+  while (since !== null && begin > 0 && dice.chance(0.3) && isOlder(timeAt(log, begin - 1), since)) {
+    [begin, before] = [begin - 1, before + 1];
+  }
+  while (until !== null && end < size && dice.chance(0.3) && isOlder(until, timeAt(log, end))) {
+    [end, behind] = [end + 1, behind + 1];
+  }
+  return { ...slice, begin, end, before, behind };
+}
+
+/** The right slice with as few guards as it needs. */
+function sliceOf(log: MadeLog, since: string | null, until: string | null): Slice {
+  const size = log.entries.length;
   const times = logTimes(log, 0, size);
   const first = since === null ? 0 : times.filter((time) => time < since).length;
   const past = until === null ? size : times.filter((time) => time < until).length;
@@ -257,9 +272,6 @@ function rightSlice(dice: Dice, log: MadeLog): Slice {
   if (since !== null) while (begin > 0 && !(begin < first && isOlder(timeAt(log, begin), since))) begin -= 1;
   let end = past;
   if (until !== null) while (end < size && !(end > past && isOlder(until, timeAt(log, end - 1)))) end += 1;
-  // More guards are no fault.
-  while (since !== null && begin > 0 && dice.chance(0.3) && isOlder(timeAt(log, begin - 1), since)) begin -= 1;
-  while (until !== null && end < size && dice.chance(0.3) && isOlder(until, timeAt(log, end))) end += 1;
   return { begin, end, before: first - begin, behind: end - past, since, until };
 }
 
@@ -316,6 +328,20 @@ function sliceEnding(log: MadeLog, { begin, end, before, behind, since, until }:
 
 const bytesOf = (lines: Lines, ending: Ending | null): Buffer =>
   Buffer.from([...lines, ...(ending === null ? [] : [canonical(ending)])].map((line) => `${line}\n`).join(''));
+
+/**
+ * A slice of form 2 up to the log's end, whose first line is one of the sequences from `first` up to `last`; null if the
+ * log has none.
+ */
+export function sliceExport(log: MadeLog, first: number, last: number, note?: string): Buffer | null {
+  for (const { entry } of log.entries) {
+    const slice = sliceOf(log, entry.occurred_at, null);
+    if (slice.begin < first || slice.begin > last) continue;
+    const ending = sliceEnding(log, slice);
+    return bytesOf(sliceLines(log, slice), note === undefined ? ending : { ...ending, checkpoint: note });
+  }
+  return null;
+}
 
 /** Makes one export of the log, of one of the kinds below. */
 export function makeExport(dice: Dice, log: MadeLog, kind: string): MadeExport {

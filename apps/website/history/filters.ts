@@ -42,7 +42,8 @@ export const TEXT_LENGTH_MAX = 200;
 export function textsAsked({ url }: Pick<PersonVisit, 'url'>): Filters['texts'] {
   const texts: Partial<Record<FilterName, string>> = {};
   for (const name of FILTERS) {
-    const text = (url.searchParams.get(name) ?? '').trim().slice(0, TEXT_LENGTH_MAX);
+    // PostgreSQL takes no text with a zero in it.
+    const text = (url.searchParams.get(name) ?? '').replaceAll('\0', '\uFFFD').trim().slice(0, TEXT_LENGTH_MAX);
     if (text !== '') texts[name] = text;
   }
   return texts;

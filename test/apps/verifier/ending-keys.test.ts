@@ -14,6 +14,7 @@ import {
   noteOf,
   placesOfEndorsements,
   type Signer,
+  sliceExport,
   wholeExport,
   withEndorsement,
 } from '../../support/made-exports.ts';
@@ -41,13 +42,16 @@ beforeAll(() => {
     const found = placesOfEndorsements(log);
     const [a = 0, b = 0, c = 0] = [found[1], found[3], found[5]];
     places = [a, b, c];
-    if (c > 0 && c < log.entries.length - 2) return;
+    const hasSlices = sliceExport(log, 1, b) !== null && sliceExport(log, b + 1, c) !== null;
+    if (c > 0 && c < log.entries.length - 2 && hasSlices) return;
   }
 });
 
 interface Case {
   readonly log: MadeLog;
   readonly note?: string;
+  /** Of a slice: the sequences that its first line may have. */
+  readonly from?: readonly [first: number, last: number];
   /** Null: none are given. */
   readonly keys: readonly Signer[] | null;
   readonly kept?: readonly string[];
@@ -63,6 +67,13 @@ const twice = (): MadeLog => endorsing(places[1], THIRD)(once());
 const revoked = (): MadeLog => endorsing(places[2], SECOND, { by: null })(log);
 const stolen = (): { readonly key: Signer; readonly after: number } => ({ key: FIRST, after: places[1] });
 const all = (): number => log.entries.length;
+const early = (): readonly [number, number] => [1, places[1]];
+const late = (): readonly [number, number] => [places[1] + 1, places[2]];
+
+function exported({ log: made, note, from }: Case): Buffer {
+  if (from === undefined) return wholeExport(made, note);
+  return sliceExport(made, ...from, note) ?? assert.fail('no such slice');
+}
 
 const CASES: readonly (readonly [what: string, status: 0 | 1 | 2, make: () => Case])[] = [
   ['two rotations, from the first key on', 0, () => ({ log: twice(), keys: [FIRST] })],
@@ -153,6 +164,34 @@ const CASES: readonly (readonly [what: string, status: 0 | 1 | 2, make: () => Ca
     0,
     () => ({ log: once(), keys: [FIRST], kept: [noteOf(once(), places[1])], revoked: stolen() }),
   ],
+  [
+    'a slice that begins before what was kept of a stolen key, and the line of the new one',
+    0,
+    () => ({ log: revoked(), from: early(), keys: [FIRST, SECOND], kept: [noteOf(log, places[1])], revoked: stolen() }),
+  ],
+  [
+    'a slice that begins behind what was kept of a stolen key',
+    2,
+    () => ({ log: revoked(), from: late(), keys: [FIRST, SECOND], kept: [noteOf(log, places[1])], revoked: stolen() }),
+  ],
+  [
+    'a slice, a stolen key, and nothing kept',
+    2,
+    () => ({ log: revoked(), from: early(), keys: [FIRST, SECOND], revoked: stolen() }),
+  ],
+  [
+    'a slice that a stolen key signed beyond what was kept',
+    1,
+    () => ({ log, from: late(), keys: [FIRST], kept: [noteOf(log, places[1])], revoked: stolen() }),
+  ],
+  [
+    'a slice with an endorsement by a stolen key beyond what was kept',
+    1,
+    () => {
+      const made = endorsing(places[2], SECOND)(log);
+      return { log: made, from: late(), keys: [FIRST, SECOND], kept: [noteOf(log, places[1])], revoked: stolen() };
+    },
+  ],
 ];
 
 async function second(folder: string, { keys, kept = [], revoked: stolenKey }: Case): Promise<number | null> {
@@ -169,7 +208,7 @@ describe('A log whose keys end', () => {
       const folder = await tempDir(context);
       const made = make();
       const lines = (made.keys ?? []).map(({ line }) => `${line}\n`).join('');
-      await writeFile(path.join(folder, 'log.ndjson'), wholeExport(made.log, made.note));
+      await writeFile(path.join(folder, 'log.ndjson'), exported(made));
       await writeFile(path.join(folder, 'keys'), lines);
       for (const [index, note] of (made.kept ?? []).entries())
         await writeFile(path.join(folder, `kept-${index}`), note);

@@ -123,6 +123,26 @@ describe('the packed verifier', () => {
     );
   });
 
+  test('takes a revoked key with the size that it counts up to, and not without', async () => {
+    const [key = ''] = (await readFile(path.join(folder, 'keys'), 'utf8')).split('\n');
+    const [, size = ''] = (await readFile(path.join(folder, 'checkpoint'), 'utf8')).split('\n');
+    const wrong = (...args: readonly string[]) => {
+      const { status, stdout, stderr } = run('log', '--keys', 'keys', ...args);
+      assert.deepEqual([status, stdout], [2, '']);
+      return stderr;
+    };
+    const both = 'strata-verify: Give --revoke and --after together\n';
+    assert.deepEqual([wrong('--revoke', key), wrong('--after', size)], [both, both]);
+    assert.match(wrong('--revoke', 'strata.example', '--after', size), /--revoke is no key/);
+    for (const no of ['-1', '1.5', '01', '1e3', '1000000000000000', '', 'all']) {
+      assert.match(wrong('--revoke', key, `--after=${no}`), /--after is no number of entries/);
+    }
+    assert.match(wrong('--revoke', key, '--after', size, '--after', size), /--after is given twice/);
+    const kept = ['--keys', 'keys', '--checkpoint', 'checkpoint', '--revoke', key, '--after'];
+    const beyond = run('log', ...kept, size);
+    assert.deepEqual([beyond.status, /and was revoked after/.test(beyond.stderr)], [1, true]);
+  });
+
   test('says how it is used', () => {
     assert.equal(run('--help').status, 0);
     assert.equal(run('--version').stdout, `${verifier.version}\n`);

@@ -110,6 +110,14 @@ describe('The history', () => {
     assert.match(html, /name="since" type="text" value="yesterday"/);
   });
 
+  // The attack: a text that the database refuses.
+  test('asks the database for no text with a zero in it', async () => {
+    const { status, html } = await browser.get('/history?request=%00&by=a%00b');
+    assert.deepEqual([status, sequences(html)], [200, []]);
+    assert.match(html, /name="request"[^>]* value="\ufffd"/);
+    assert.match(html, /<option value="a\ufffdb" selected/);
+  });
+
   // The attack: a text of the address or of an event that is markup, and one that reorders what is beside it.
   test('shows what others wrote as text', async () => {
     const token = await fixture.api.token(account, { name: '<b>\u202eevil' });

@@ -134,6 +134,24 @@ describe('The transfer of an account', () => {
     assert.deepEqual(refused.at(-1), { token_id: null, reason: 'token-revoked', count: 2 });
   });
 
+  // The attack: somebody sends all tokens that an account ever had, and asks for what none of them may read.
+  test('is one event a minute of bounded length, however many reads of however many tokens were refused', async () => {
+    const { meter, recordedOf } = started();
+    const reasons: readonly RefusedReadReason[] = ['scope-missing', 'repository-not-found', 'token-expired'];
+    const tokens = Array.from({ length: 1_000 }, () => uuids.next<AccessTokenId>());
+    for (const reason of reasons) {
+      for (const one of tokens)
+        for (let n = 0; n < 3; n += 1) meter.addRefusedRead({ account: ada, token: one, reason });
+    }
+    await meter.flush();
+    const recorded = await recordedOf(ada);
+    assert.deepEqual(
+      recorded.map(({ refused_reads }) => refused_reads.length),
+      [TRANSFER_REFUSED_READS_MAX + reasons.length],
+    );
+    const sum = recorded[0]?.refused_reads.reduce((total, { count }) => total + count, 0);
+    assert.equal(sum, 3 * reasons.length * tokens.length);
+  });
   test('is an event also where nothing but refused reads happened', async () => {
     const { meter, recordedOf } = started();
     meter.addRefusedRead({ account: ada, token: uuid<AccessTokenId>(token.id), reason: 'rate-exceeded' });

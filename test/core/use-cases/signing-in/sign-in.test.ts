@@ -244,6 +244,16 @@ describe('An attacker who guesses passwords', () => {
     assert.equal(codeOf(await wrong({ login: 'bob' }, { address: '203.0.113.1' })), 'sign-in-failed');
   });
 
+  test('writes no more events for an account than it has failures, under both of its names', async () => {
+    const { wrong, signInEvents } = await started();
+    for (let n = 0; n < 2 * SIGN_IN_FAILURES_LOGIN_MAX; n += 1) {
+      for (const login of ['ada', 'ada@example.org', ' ADA ', 'Ada@EXAMPLE.org']) {
+        await wrong({ login }, { address: `198.51.${n}.1` });
+      }
+    }
+    assert.equal((await signInEvents()).length, 2 * SIGN_IN_FAILURES_LOGIN_MAX);
+  });
+
   test('has a hundred failures from one network against many accounts, whatever its addresses', async () => {
     const { wrong } = await started();
     for (let n = 0; n < SIGN_IN_FAILURES_NETWORK_MAX; n += 1) {
