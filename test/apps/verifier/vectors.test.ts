@@ -282,8 +282,8 @@ describe('signed notes', () => {
       assert.equal(parseKey(changed), null, changed);
     }
     assert.equal(parseKey('PeterNeumann+cc469956+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TWBADKEY=='), null);
-    const other = parseKey('PeterNeumann+173116ae+ZRpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW');
-    assert.deepEqual(other, { name: 'PeterNeumann', hash: '173116ae', key: null }, 'another algorithm');
+    const line = 'PeterNeumann+173116ae+ZRpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW';
+    assert.deepEqual(parseKey(line), { line, name: 'PeterNeumann', hash: '173116ae', key: null }, 'another algorithm');
     assert.throws(() => parseKeys(`${KEY}\nnothing\n`), /line 2/);
   });
 

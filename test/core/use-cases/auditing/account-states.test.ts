@@ -108,7 +108,7 @@ describe('The state of an account from the log', () => {
     assert.equal(pagesRead, 0, 'nothing to do');
     await shown(createAccountStates(context), account, null, append.last);
     assert.equal(pagesRead, 1, 'the entries behind the snapshot');
-    assert.equal(await snapshots.latest(streamName('accountState', short), 10_007), null);
+    assert.equal(await snapshots.latest(streamName('accountState', short), 20_007), null);
     assert.deepEqual(faults, []);
   });
 
@@ -119,7 +119,7 @@ describe('The state of an account from the log', () => {
     await grow(append, account, 1, BOUNDS.snapshotEntries + 1);
     const right = await shown(states, account, null, append.last);
     const stream = streamName('accountState', account);
-    const known = await snapshots.latest(stream, 10_007);
+    const known = await snapshots.latest(stream, 20_007);
     assert.ok(known !== null, 'the version of this test is that of the code');
     const text = JSON.stringify(known.state).replace('"ada"', '"mallory"');
     await snapshots.save({ ...known, state: JSON.parse(text) });
