@@ -111,19 +111,6 @@ describe('GET /v1/account/events', () => {
     }
   });
 
-  test('selects what one request appended, by the id that its answer had', async () => {
-    const made = await fixture.request('POST', '/v1/repositories', token, { body: { name: 'by-request' } });
-    assert.equal(made.statusCode, 201, made.body);
-    const request = String(made.headers['x-request-id']);
-    const { events } = await read(`?request_id=${request}`);
-    assert.ok(events.length > 0);
-    for (const { entry } of events) {
-      assert.equal((entry as unknown as { readonly request_id: string }).request_id, request);
-    }
-    assert.ok(events.some(({ entry }) => entry.type === 'RepositoryCreated'));
-    assert.deepEqual(types(await read('?request_id=none')), []);
-  });
-
   test('selects by type, stream, repository, actor and log time', async () => {
     const all = (await read()).events;
     assert.deepEqual(types(await read('?type=WebhookCreated')), ['WebhookCreated']);
@@ -141,6 +128,19 @@ describe('GET /v1/account/events', () => {
     const until = (await read(`?until=${encodeURIComponent('2026-11-21T11:01:00+01:00')}`)).events.length;
     assert.ok(since > 0 && until > 0);
     assert.equal(since + until, all.length, 'since is included, until is not');
+  });
+
+  test('selects what one request appended, by the id that its answer had', async () => {
+    const made = await fixture.request('POST', '/v1/repositories', token, { body: { name: 'by-request' } });
+    assert.equal(made.statusCode, 201, made.body);
+    const request = String(made.headers['x-request-id']);
+    const { events } = await read(`?request_id=${request}`);
+    assert.ok(events.length > 0);
+    for (const { entry } of events) {
+      assert.equal((entry as unknown as { readonly request_id: string }).request_id, request);
+    }
+    assert.ok(events.some(({ entry }) => entry.type === 'RepositoryCreated'));
+    assert.deepEqual(types(await read('?request_id=none')), []);
   });
 
   test('opens personal data beside the entry, each by its commitment, and no secret', async () => {

@@ -180,11 +180,14 @@ describe('the OpenAPI document', () => {
     const delivery = webhook !== null && path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
     const deleted = path.startsWith('/v1/repositories/{id}') ? await fixture.deletedRepository(owner) : null;
     const bucket = path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
+    const log = await fixture.request('GET', '/v1/account/events?limit=1', token);
+    const [first] = log.json<{ readonly events: readonly { readonly entry: { readonly id: string } }[] }>().events;
+    const event = path.startsWith('/v1/account/events/{id}') ? (first?.entry.id ?? assert.fail('no event')) : null;
     return path
       .replace('{username}', 'ada')
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
-      .replace('{id}', rule ?? webhook ?? bucket ?? deleted ?? other.id)
+      .replace('{id}', rule ?? webhook ?? bucket ?? deleted ?? event ?? other.id)
       .replace('{delivery_id}', delivery)
       .replace('{branch}', 'master')
       .replace('{archive}', 'master.tar.gz')
