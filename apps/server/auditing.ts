@@ -31,7 +31,12 @@ export function composeCheckpoints(
     return (await recordEndorsements(acts, account)) ?? rotated;
   };
   return createCheckpoints({
-    ...{ readModels, digest, signing: noteSigning, keys, store: layers.platform, recordActs },
+    readModels,
+    digest,
+    signing: noteSigning,
+    keys,
+    store: layers.platform,
+    recordActs,
     endorsedKey: (account, size) => endorsedKey(acts, account, size),
   });
 }

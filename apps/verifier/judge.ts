@@ -56,7 +56,12 @@ async function judgeFile(file: string, options: VerifyOptions): Promise<Judged> 
   } catch (error) {
     if (error instanceof VerifyError) return { file, status: 1, verified: null, why: `${file}, ${error.message}` };
     if (!(error instanceof Error && 'syscall' in error)) throw error;
-    return { file, status: 2, verified: null, why: `${file} cannot be read: ${'code' in error ? error.code : ''}` };
+    return {
+      file,
+      status: 2,
+      verified: null,
+      why: `${file} cannot be read: ${'code' in error ? String(error.code) : ''}`,
+    };
   }
 }
 
@@ -65,7 +70,7 @@ export function together(
   all: readonly Judged[],
   older: readonly Checkpoint[],
 ): { readonly status: Status; readonly unused: readonly Checkpoint[] } {
-  // Of a refuted file it is not known how far it came.
+  // Nobody knows how far a refuted file came.
   const isRefuted = all.some(({ status }) => status === 1);
   const used = new Set(all.map(({ verified }) => verified?.checkpoint.origin));
   const unused = isRefuted ? [] : older.filter(({ origin }) => !used.has(origin));

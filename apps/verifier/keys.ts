@@ -86,16 +86,6 @@ export function createKeyChain({ named, revoked, inForce = null }: KeyOptions): 
     return null;
   }
 
-  /** Returns the keys that others have replaced after this state, by their lines. */
-  function replacedAt(state: State): ReadonlyMap<string, VerifierKey> {
-    const replaced = new Map<string, VerifierKey>();
-    for (const { previous } of states.slice(0, states.indexOf(state) + 1)) {
-      if (previous !== null) replaced.set(previous.line, previous);
-    }
-    replaced.delete(state.inForce.key.line);
-    return replaced;
-  }
-
   return {
     add({ type, stream, data }, sequence) {
       if (type !== 'LogKeyEndorsed' || typeof stream !== 'string' || !stream.startsWith('account-')) return null;
@@ -107,7 +97,7 @@ export function createKeyChain({ named, revoked, inForce = null }: KeyOptions): 
     signing(checkpoint, { begin, end }) {
       const { size } = checkpoint;
       const state = size < begin ? undefined : states.findLast(({ sequence }) => sequence < size);
-      const replaced = state === undefined ? new Map<string, VerifierKey>() : replacedAt(state);
+      const replaced = replacedAt(states, state);
       const seen = state === undefined ? [] : [state.inForce.key, ...replaced.values()];
       const known = new Map(
         [...named, ...(revoked === null ? [] : [revoked.key]), ...seen].map((key) => [key.line, key]),
@@ -131,6 +121,17 @@ export function createKeyChain({ named, revoked, inForce = null }: KeyOptions): 
       return { state: 'unknown', why: 'no key that was given endorses the one that signed it' };
     },
   };
+}
+
+/** Returns the keys that others have replaced up to this state, by their lines. */
+function replacedAt(states: readonly State[], last: State | undefined): ReadonlyMap<string, VerifierKey> {
+  const replaced = new Map<string, VerifierKey>();
+  if (last === undefined) return replaced;
+  for (const { sequence, previous } of states) {
+    if (sequence <= last.sequence && previous !== null) replaced.set(previous.line, previous);
+  }
+  replaced.delete(last.inForce.key.line);
+  return replaced;
 }
 
 interface Endorsement {

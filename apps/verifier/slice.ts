@@ -1,9 +1,9 @@
 /**
  * The edges of an export: which log times it proves, and the guards that prove it.
  *
- * Invariants: what a slice says of its own range is believed only as far as its guards show it. Log time is counted from
- * the first line on: nothing before a guard can lie in the range, if no node's clock was more than a minute off. Memory
- * grows with the guards of a slice that has no entry, by their log times, and with no other line.
+ * Invariants: what a slice says of its own range is believed only as far as its guards show it. Log time is counted
+ * from the first line on: nothing before a guard can lie in the range, if no node's clock was more than a minute off.
+ * Memory grows with the guards of a slice that has no entry, by their log times, and with no other line.
  */
 import { isObject, type JsonObject } from './canonical.ts';
 
@@ -57,7 +57,7 @@ export function createEdges(fault: Fault): Edges {
   let own: { readonly first: Place; readonly last: Place } | null = null;
   let guards = 0;
   let behind = 0;
-  /** Of the guards before the first entry: which of them stand behind the slice is known only if an entry comes. */
+  /** The guards before the first entry. Only if an entry comes is it known that none of them stands behind the slice. */
   let leading: string[] = [];
   let lastBefore: string | null = null;
   let firstBehind: Place | null = null;
@@ -102,32 +102,47 @@ export function createEdges(fault: Fault): Edges {
     ofWhole: () => ({ since: null, until: last?.logTime ?? null }),
     ofSlice(ending, size) {
       splitGuards(ending);
-      const { since, until } = ending;
-      if (first === null || last === null) {
-        if (size > 0) throw fault('it has no guards: a slice of nothing shows its neighbours');
-        return { since, until: null };
-      }
-      if (lastBefore !== null && (since === null || lastBefore >= since)) {
-        throw fault(`a guard before the slice has a log time of it: ${lastBefore}`, ending.before);
-      }
-      if (firstBehind !== null && (until === null || firstBehind.logTime < until)) {
-        throw fault(`a guard behind the slice has a log time of it: ${firstBehind.logTime}`, firstBehind.line);
-      }
-      const outside = own === null ? null : outsideOf(own, ending);
-      if (outside !== null) throw fault(`its log time ${outside.logTime} is not of the slice`, outside.line);
-      const isOld = ending.before > 0 && since !== null && ms(first.occurredAt) < ms(since) - GUARD_MS;
-      if (first.sequence > 0 && !isOld) {
-        throw fault('the slice begins neither with the log nor with a guard that is two minutes older', first.line);
-      }
-      const isNew = ending.behind > 0 && until !== null && ms(last.occurredAt) > ms(until) + GUARD_MS;
-      const isLogsEnd = last.sequence === size - 1;
-      if (!isLogsEnd && !isNew) {
-        throw fault('the slice ends neither with the log nor with a guard that is two minutes later', last.line);
-      }
-      const isBeyond = isLogsEnd && (until === null || until > last.logTime);
-      return { since, until: isBeyond ? last.logTime : until };
+      return provedBy({ first, last, own, lastBefore, firstBehind, fault }, ending, size);
     },
   };
+}
+
+interface Shown {
+  readonly first: Place | null;
+  readonly last: Place | null;
+  readonly own: { readonly first: Place; readonly last: Place } | null;
+  /** The log time of the last guard before the slice. */
+  readonly lastBefore: string | null;
+  readonly firstBehind: Place | null;
+  readonly fault: Fault;
+}
+
+function provedBy(shown: Shown, ending: SliceEnding, size: number): ProvedRange {
+  const { first, last, own, lastBefore, firstBehind, fault } = shown;
+  const { since, until } = ending;
+  if (first === null || last === null) {
+    if (size > 0) throw fault('it has no guards: a slice of nothing shows its neighbours');
+    return { since, until: null };
+  }
+  if (lastBefore !== null && (since === null || lastBefore >= since)) {
+    throw fault(`a guard before the slice has a log time of it: ${lastBefore}`, ending.before);
+  }
+  if (firstBehind !== null && (until === null || firstBehind.logTime < until)) {
+    throw fault(`a guard behind the slice has a log time of it: ${firstBehind.logTime}`, firstBehind.line);
+  }
+  const outside = own === null ? null : outsideOf(own, ending);
+  if (outside !== null) throw fault(`its log time ${outside.logTime} is not of the slice`, outside.line);
+  const isOld = ending.before > 0 && since !== null && ms(first.occurredAt) < ms(since) - GUARD_MS;
+  if (first.sequence > 0 && !isOld) {
+    throw fault('the slice begins neither with the log nor with a guard that is two minutes older', first.line);
+  }
+  const isNew = ending.behind > 0 && until !== null && ms(last.occurredAt) > ms(until) + GUARD_MS;
+  const isLogsEnd = last.sequence === size - 1;
+  if (!isLogsEnd && !isNew) {
+    throw fault('the slice ends neither with the log nor with a guard that is two minutes later', last.line);
+  }
+  const isBeyond = isLogsEnd && (until === null || until > last.logTime);
+  return { since, until: isBeyond ? last.logTime : until };
 }
 
 function outsideOf(own: { readonly first: Place; readonly last: Place }, { since, until }: SliceEnding): Place | null {

@@ -107,8 +107,8 @@ export function isConsistent(from: TreeHead, to: TreeHead, proof: readonly Hash[
 }
 
 /**
- * Returns the leaves of the older tree, of 1 leaf or more and fewer than the newer one, as the proof between the two has
- * them: every hash that stands to the left in both trees is one of its complete subtrees. Null for a wrong proof.
+ * Returns the leaves of the older tree, of 1 leaf or more and fewer than the newer one, as the proof between the two
+ * has them: every hash that stands to the left in both trees is one of its complete subtrees. Null for a wrong proof.
  */
 export function provedPrefix(from: TreeHead, to: TreeHead, proof: readonly Hash[]): Range | null {
   const subtrees = subtreesProved(from, to, proof);

@@ -229,7 +229,7 @@ function takeEnd(reading: Reading, value: JsonObject, text: string): void {
   if (!isCanonical(value, text)) throw fault(reading, 'it is not canonical JSON (RFC 8785)');
   if (keys !== null && isWhole && !reading.chain.isRooted()) {
     reading.undecided.push(
-      "the first key of the log is none of the given keys: give the first line of the service's list",
+      "the first key of the log is not one of the given keys: give the first line of the service's list",
     );
   }
   requirePin(reading, checkpoint);

@@ -49,24 +49,12 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
       // An erased account has no data key.
       if (state.status !== 'open' && state.status !== 'closed') return refuse({ code: 'account-not-found' });
       return accept<AccountOwnEvent>({ type: 'MasterKeyRotated', data: { key_id: command.keyId } });
-    case 'EndorseLogKey': {
-      // The log of an account that was erased is signed as well.
+    case 'EndorseLogKey':
+    case 'AcceptTailLoss':
+    case 'RecordRebuild':
+      // The log of an account that was erased is signed as well, and a manifest may name such an account.
       if (state.status === 'absent' || state.status === 'abandoned') return refuse({ code: 'account-not-found' });
-      const { key, previous, signature } = command;
-      return accept<AccountOwnEvent>({ type: 'LogKeyEndorsed', data: { key, previous, signature } });
-    }
-    case 'AcceptTailLoss': {
-      // The log of an account that was erased is signed as well.
-      if (state.status === 'absent' || state.status === 'abandoned') return refuse({ code: 'account-not-found' });
-      const { size, root, reason } = command;
-      return accept<AccountOwnEvent>({ type: 'LogTailLost', data: { size, root, reason } });
-    }
-    case 'RecordRebuild': {
-      // The account that the manifest names may be erased.
-      if (state.status === 'absent' || state.status === 'abandoned') return refuse({ code: 'account-not-found' });
-      const data = { repository_id: command.repository, source_repository_id: command.source };
-      return accept<AccountOwnEvent>({ type: 'RepositoryRebuilt', data });
-    }
+      return accept(recordOf(command));
     case 'EraseDueAccount': {
       const isDue = state.status === 'closed' && command.now >= state.eraseAt;
       if (state.status !== 'erased' && !isDue) return refuse({ code: 'account-not-found' });
@@ -77,5 +65,25 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
       if (state.status === 'erased') return accept<AccountOwnEvent>();
       if (state.status !== 'open' && state.status !== 'closed') return refuse({ code: 'account-not-found' });
       return accept<AccountOwnEvent>({ type: 'AccountErased', data: {} });
+  }
+}
+
+type RecordCommand = Extract<AccountCommand, { readonly type: 'EndorseLogKey' | 'AcceptTailLoss' | 'RecordRebuild' }>;
+
+/** What the operator did that stands in the log of the account. */
+function recordOf(command: RecordCommand): AccountOwnEvent {
+  switch (command.type) {
+    case 'EndorseLogKey': {
+      const { key, previous, signature } = command;
+      return { type: 'LogKeyEndorsed', data: { key, previous, signature } };
+    }
+    case 'AcceptTailLoss': {
+      const { size, root, reason } = command;
+      return { type: 'LogTailLost', data: { size, root, reason } };
+    }
+    case 'RecordRebuild': {
+      const data = { repository_id: command.repository, source_repository_id: command.source };
+      return { type: 'RepositoryRebuilt', data };
+    }
   }
 }

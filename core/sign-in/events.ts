@@ -37,12 +37,14 @@ function withoutKnownReason(data: JsonObject): JsonObject {
 }
 
 /** Writes version 1. */
-function withoutReason({ reason: _, ...data }: JsonObject): JsonObject {
-  return data;
+function withoutReason(data: JsonObject): JsonObject {
+  const { reason: _, ...failure } = data;
+  return failure;
 }
 
 const SIGN_IN_FAILED: EventKind = {
-  ...{ version: 2, record: false },
+  version: 2,
+  record: false,
   upcasters: [withoutKnownReason],
   downcasters: [withoutReason],
 };

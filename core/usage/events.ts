@@ -131,8 +131,9 @@ function withNoRefusedReads(data: JsonObject): JsonObject {
 }
 
 /** Writes version 4. */
-function withoutRefusedReads({ refused_reads: _, ...data }: JsonObject): JsonObject {
-  return data;
+function withoutRefusedReads(data: JsonObject): JsonObject {
+  const { refused_reads: _, ...sums } = data;
+  return sums;
 }
 
 const TRANSFER_RECORDED: EventKind = {

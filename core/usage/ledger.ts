@@ -91,8 +91,14 @@ function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, rep
 }
 
 const NO_USE = {
-  ...{ operational: false, reader: null, reads: 0, writes: 0, restores: 0 },
-  ...{ addressRefs: [], minute: null, isDaySum: false },
+  operational: false,
+  reader: null,
+  reads: 0,
+  writes: 0,
+  restores: 0,
+  addressRefs: [],
+  minute: null,
+  isDaySum: false,
 } satisfies Partial<LedgerRow>;
 
 function ofTransfer(recorded: RecordedEvent): readonly LedgerRow[] {

@@ -261,7 +261,10 @@ class AccountTransfer {
     const recorded: TransferRecorded = {
       type: 'TransferRecorded',
       data: {
-        ...{ minute: start, sent_bytes: sentBytes, received_bytes, by_reader },
+        minute: start,
+        sent_bytes: sentBytes,
+        received_bytes,
+        by_reader,
         refused_reads: minute.refusedReads.list(),
       },
     };

@@ -29,8 +29,15 @@ export function signInRowsOf(recorded: RecordedEvent): readonly SignInRow[] {
   // Events of these streams always name the account.
   if (accountId === null) throw new TypeError(`${stream} revision ${revision} names no account`);
   const about = {
-    ...{ event_id: id, index: 0, account_id: accountId, appended_on: occurredAt.slice(0, 10) },
-    ...{ position: String(position), at: occurredAt, token_id: null, reason: null, count: 1 },
+    event_id: id,
+    index: 0,
+    account_id: accountId,
+    appended_on: occurredAt.slice(0, 10),
+    position: String(position),
+    at: occurredAt,
+    token_id: null,
+    reason: null,
+    count: 1,
   };
   if (categoryOf(stream) !== signIns.category) {
     const { refused_reads } = readEvent(transferEventKinds, recorded).data;

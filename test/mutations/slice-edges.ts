@@ -1,4 +1,4 @@
-/** What keeps a slice of an account's log from being cut, and a changed entry from being served, each guard with its test. */
+/** What keeps slices of an account's log from being cut, and changed entries from being served, each with its test. */
 import type { Mutation } from './mutation.ts';
 
 const EDGES = 'apps/verifier/slice.ts';

@@ -88,7 +88,7 @@ export function makeSigner(name: string): Signer {
 }
 
 /** Returns a signed note; `by` may sign in the name of another. */
-export function signedNote(log: MadeLog, size: number, root: Buffer, by: Pick<Signer, 'name' | 'id' | 'key'>): string {
+function signedNote(log: MadeLog, size: number, root: Buffer, by: Pick<Signer, 'name' | 'id' | 'key'>): string {
   const text = `${log.signer.name}/log/${log.account}\n${size}\n${root.toString('base64')}\n`;
   const signature = Buffer.concat([by.id, sign(null, Buffer.from(text), by.key)]).toString('base64');
   return `${text}\n— ${by.name} ${signature}\n`;
@@ -131,7 +131,7 @@ export function withEndorsement(log: MadeLog, { sequence, signer, ...other }: Ma
   return { ...log, entries, endorsed: [...log.endorsed, { sequence, signer }] };
 }
 
-/** Endorses up to so many keys, one after the other. */
+/** Endorses up to this many keys, one after the other. */
 export function rotated(dice: Dice, log: MadeLog, count: number): MadeLog {
   const places = placesOfEndorsements(log);
   const chosen = new Set(places.length === 0 ? [] : Array.from({ length: count }, () => dice.pick(places)));
@@ -154,7 +154,7 @@ const hexOf = (dice: Dice, digits: number): string =>
   Array.from({ length: digits }, () => dice.below(16).toString(16)).join('');
 const uuidOf = (dice: Dice): string => [8, 4, 4, 4, 12].map((digits) => hexOf(dice, digits)).join('-');
 const WORDS = ['', 'plain', 'ä "quoted" \\ back', '\u{1f600}', '\ufb33', '\u2028', '\u0000\u001f\b\f', 'é\u0301'];
-const NUMBERS = [0, 1, -1, 1e21, 1e-7, 123456789012345680000, 0.1, 4.5, 2 ** 53, 1e300, 5e-324, 333333333.33333329];
+const NUMBERS = [0, 1, -1, 1e21, 1e-7, 1.2345678901234568e20, 0.1, 4.5, 2 ** 53, 1e300, 5e-324, 333333333.33333329];
 
 function anyValue(dice: Dice, depth: number): unknown {
   const kind = dice.below(depth > 3 ? 4 : 6);
@@ -330,8 +330,8 @@ const bytesOf = (lines: Lines, ending: Ending | null): Buffer =>
   Buffer.from([...lines, ...(ending === null ? [] : [canonical(ending)])].map((line) => `${line}\n`).join(''));
 
 /**
- * A slice of form 2 up to the log's end, whose first line is one of the sequences from `first` up to `last`; null if the
- * log has none.
+ * A slice of form 2 up to the log's end, whose first line is one of the sequences from `first` up to `last`; null if
+ * the log has none.
  */
 export function sliceExport(log: MadeLog, first: number, last: number, note?: string): Buffer | null {
   for (const { entry } of log.entries) {

@@ -52,9 +52,15 @@ async function getAccess(
   if ('refused' in access) return access;
   const { at, sequence, subjects } = access;
   const json: z.output<typeof REPOSITORY_ACCESS> = {
-    ...{ at, sequence },
+    at,
+    sequence,
     subjects: subjects.map(({ kind, id, name, grants, scope, eventId }) => ({
-      ...{ kind, id, name, grants: [...grants], scope, event_id: eventId },
+      kind,
+      id,
+      name,
+      grants: [...grants],
+      scope,
+      event_id: eventId,
     })),
   };
   return ok(json);
@@ -66,13 +72,24 @@ async function getAccesses(
 ): Promise<Outcome> {
   const { since = null, until = null, after = null, limit } = query;
   const { accesses, hasMore } = await listRepositoryAccesses(context, {
-    ...{ account: repository.accountId, repository: repository.id, seen: position },
-    ...{ since, until, after, limit },
+    account: repository.accountId,
+    repository: repository.id,
+    seen: position,
+    since,
+    until,
+    after,
+    limit,
   });
   const last = accesses.at(-1) ?? after;
   const json: z.output<typeof REPOSITORY_ACCESSES> = {
     accesses: accesses.map(({ minute, wholeDay, kind, id, reads, pushes, restores, addresses }) => ({
-      ...{ minute, whole_day: wholeDay, kind, id, reads, pushes, restores },
+      minute,
+      whole_day: wholeDay,
+      kind,
+      id,
+      reads,
+      pushes,
+      restores,
       addresses: Object.fromEntries([...addresses].map(([ref, { nonce, value }]) => [ref, { nonce, value }])),
     })),
     pagination: { next_after: last === null ? null : accessPlaceText(last), has_more: hasMore },

@@ -35,7 +35,8 @@ async function getSignIns(
   const json: z.output<typeof SIGN_INS> = {
     today: detailsJson(today.facts, today.openings),
     days: days.map(({ day, eventId, facts, openings }) => ({
-      ...{ day, event_id: eventId },
+      day,
+      event_id: eventId,
       details: facts === null ? null : detailsJson(facts, openings),
     })),
     pagination: { next_before: days.at(-1)?.sequence ?? before, has_more: hasMore },
@@ -49,8 +50,10 @@ function detailsJson(
 ): z.output<typeof SIGN_INS>['today'] {
   return {
     sign_ins: signIns.map(({ at, factors, sourceAddressRef, userAgentRef }) => ({
-      ...{ at, factors: [...factors] },
-      ...{ source_address_ref: sourceAddressRef, user_agent_ref: userAgentRef },
+      at,
+      factors: [...factors],
+      source_address_ref: sourceAddressRef,
+      user_agent_ref: userAgentRef,
     })),
     more_sign_ins: moreSignIns,
     failures: failures.map(({ factor, reason, count }) => ({ factor, reason, count })),

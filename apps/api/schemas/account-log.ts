@@ -99,7 +99,7 @@ const SLICE_FORM = z
   .transform((form): SliceForm => (form === '1' ? 1 : 2))
   .meta({
     description: 'The form of a slice: 2 has guards at its edges, 1 has none.',
-    wire: { type: 'integer', enum: [1, 2], default: 2 },
+    wire: { type: 'string', enum: ['1', '2'], default: '2' },
   });
 
 export const EXPORT_QUERY = z.object({ ...LOG_TIMES, form: SLICE_FORM });

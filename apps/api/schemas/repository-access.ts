@@ -16,7 +16,7 @@ export const REPOSITORY_ACCESS = z
         kind: z.enum(['user', 'webhook', 'token', 'trust_rule']),
         id: ID,
         name: z.string().nullable().meta({ description: 'Null: a webhook, whose event refers to its address.' }),
-        grants: z.array(z.string()).meta({ description: 'Of a webhook the events that it gets.' }),
+        grants: z.array(z.string()).meta({ description: 'A webhook has the events that it gets here.' }),
         scope: ACCESS_TOKEN.shape.scope,
         event_id: ID.meta({ description: 'The event that made it, or last changed it until then.' }),
       }),

@@ -928,7 +928,7 @@ export interface RepositoryAccess {
     readonly id: string;
     /** Null: a webhook, whose event refers to its address. */
     readonly name: string | null;
-    /** Of a webhook the events that it gets. */
+    /** A webhook has the events that it gets here. */
     readonly grants: readonly string[];
     /** ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`. */
     readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
@@ -2107,7 +2107,7 @@ export interface Operations {
       /** Log times before this one. */
       readonly until?: string;
       /** The form of a slice: 2 has guards at its edges, 1 has none. */
-      readonly form?: 1 | 2;
+      readonly form?: '1' | '2';
     };
     readonly body: undefined;
     readonly answer: undefined;

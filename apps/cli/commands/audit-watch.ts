@@ -115,12 +115,12 @@ async function logFault(client: Client, { last, next, chain }: Looked): Promise<
   if (typeof before === 'string') return before;
   const fault = before === null ? null : await entriesFault(client, before, { checkpoint: next, chain });
   if (fault !== null) return fault;
-  if (last === null && !chain.isRooted()) return 'its first key is none of those that are trusted';
+  if (last === null && !chain.isRooted()) return 'its first key is not one of those that are trusted';
   const signing = chain.signing(next, { begin: 0, end: next.size });
   return signing.state === 'signed' ? null : signing.why;
 }
 
-/** Returns the leaves that were there before, null if there are no others now, or why the log does not continue them. */
+/** Returns the leaves from before, null if there are no others now, or why the log does not continue them. */
 async function continued(client: Client, last: Checkpoint, next: Checkpoint): Promise<Range | string | null> {
   if (last.origin !== next.origin) return `the checkpoint is of ${next.origin}, and those kept are of ${last.origin}`;
   if (next.size < last.size) return `it has ${next.size} entries, and had ${last.size}`;

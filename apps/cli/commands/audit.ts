@@ -179,10 +179,21 @@ function jsonOf(verified: Verified): object {
   const { checkpoint, from, to, isWhole, openings, guards, range, isSigned, older, undecided } = verified;
   const { account, origin, size } = checkpoint;
   return {
-    ...{ verdict: isDecided(verified) ? 'verified' : 'undecided', account, log: origin, from },
-    ...{ entries: to - from - guards, guards, log_size: size, whole: isWhole, openings, signed: isSigned },
-    ...{ since: range?.since ?? null, until: range?.until ?? null, range_proved: range !== null },
-    ...{ older_checkpoints: older.length, open: undecided },
+    verdict: isDecided(verified) ? 'verified' : 'undecided',
+    account,
+    log: origin,
+    from,
+    entries: to - from - guards,
+    guards,
+    log_size: size,
+    whole: isWhole,
+    openings,
+    signed: isSigned,
+    since: range?.since ?? null,
+    until: range?.until ?? null,
+    range_proved: range !== null,
+    older_checkpoints: older.length,
+    open: undecided,
   };
 }
 

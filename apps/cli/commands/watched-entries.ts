@@ -1,8 +1,8 @@
 /**
  * The entries between two checkpoints that `strata audit watch` saw: that they are what the newer one signs.
  *
- * Invariants: what is kept of the older log is its complete subtrees, as the proof between the two has them, so no entry
- * is asked for twice. One page of entries is in memory at a time.
+ * Invariants: what is kept of the older log is its complete subtrees, as the proof between the two has them, so no
+ * entry is asked for twice. One page of entries is in memory at a time.
  */
 import { canonicalText, isArray, isObject, type Json, type JsonObject, parseJson } from '../../verifier/canonical.ts';
 import type { Checkpoint } from '../../verifier/checkpoint.ts';

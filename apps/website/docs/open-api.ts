@@ -14,7 +14,7 @@ export interface SchemaNode {
   readonly pattern?: string | undefined;
   readonly description?: string | undefined;
   readonly enum?: readonly (string | null)[] | undefined;
-  readonly const?: string | number | undefined;
+  readonly const?: string | number | boolean | undefined;
   readonly default?: unknown;
   readonly examples?: readonly unknown[] | undefined;
   readonly minimum?: number | undefined;
@@ -38,7 +38,7 @@ const SCHEMA: z.ZodType<SchemaNode> = z.lazy(() =>
     pattern: z.string().optional(),
     description: z.string().optional(),
     enum: z.array(z.string().nullable()).optional(),
-    const: z.union([z.string(), z.number()]).optional(),
+    const: z.union([z.string(), z.number(), z.boolean()]).optional(),
     default: z.unknown().optional(),
     examples: z.array(z.unknown()).optional(),
     minimum: z.number().optional(),

@@ -59,7 +59,7 @@ export async function showSignIns(context: SiteContext, visit: PersonVisit): Pro
   }${
     (hasMore || left > 0) &&
     next !== null &&
-    html`<a class="button" rel="next" href="${SIGN_INS_PAGE}?before=${String(next)}">Older</a>`
+    html`<a class="button" rel="next" href="${`${SIGN_INS_PAGE}?before=${String(next)}`}">Older</a>`
   }<a class="button quiet" href="/settings">Where you are signed in</a></nav>`;
   return showPage(page(visit, { title: 'Sign-ins', head }, content));
 }

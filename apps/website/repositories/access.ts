@@ -75,8 +75,12 @@ export async function showAccess(request: PageRequest): Promise<SiteAnswer> {
   const did =
     errors.since === undefined && errors.until === undefined
       ? await listRepositoryAccesses(context, {
-          ...{ ...of, seen: visit.position, since: times.since, until: times.until },
-          ...{ after: asked.after, limit: PAGE_ACCESSES },
+          ...of,
+          seen: visit.position,
+          since: times.since,
+          until: times.until,
+          after: asked.after,
+          limit: PAGE_ACCESSES,
         })
       : null;
   const names = await namesInLog(context, repository.accountId, {

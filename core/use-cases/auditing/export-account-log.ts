@@ -29,7 +29,7 @@ export interface WantedExport {
   /** Log times, inclusive and exclusive. Without both the export is whole. */
   readonly since: Timestamp | null;
   readonly until: Timestamp | null;
-  /** Of a slice. Absent: 2. */
+  /** The form of a slice. Absent: 2. */
   readonly form?: SliceForm;
 }
 
@@ -50,8 +50,8 @@ const CHUNK_LENGTH_MIN = 64 * 1024;
 
 /**
  * Twice how far a node's clock may be off when it appends. What came before an event in the log was written before it,
- * so an event that is older than `since` by more than this has nothing of `since` before it. Internal: it is part of the
- * form of a slice (docs/audit.md).
+ * so an event that is older than `since` by more than this has nothing of `since` before it. Internal: it is part of
+ * the form of a slice (docs/audit.md).
  */
 const GUARD_MS = 120_000;
 

@@ -60,8 +60,13 @@ export async function listSignIns(
   const places = await readModels.entryPlaces(
     account,
     {
-      ...{ type: 'UsageRecorded', stream: streamName('usage', account), repositoryId: null, actorId: null },
-      ...{ requestId: null, since: null, until: null },
+      type: 'UsageRecorded',
+      stream: streamName('usage', account),
+      repositoryId: null,
+      actorId: null,
+      requestId: null,
+      since: null,
+      until: null,
     },
     { from: 0, to: Math.min(size, before ?? size), limit: limit + 1, newestFirst: true },
   );
@@ -71,7 +76,10 @@ export async function listSignIns(
     const details = detailsOf(data);
     const of = details === null ? null : factsOf(details);
     days.push({
-      ...{ day: data.day, eventId: event.id, sequence: place.sequence, facts: of },
+      day: data.day,
+      eventId: event.id,
+      sequence: place.sequence,
+      facts: of,
       openings: of === null ? new Map() : await openingsOf(vault, account, of),
     });
   }
@@ -83,8 +91,10 @@ export async function listSignIns(
 function factsOf({ sign_ins, more_sign_ins, failures, refused_reads }: UsageDetails): SignInFacts {
   return {
     signIns: sign_ins.toReversed().map(({ at, factors, source_address_ref, user_agent_ref }) => ({
-      ...{ at: timestamp(at), factors },
-      ...{ sourceAddressRef: source_address_ref, userAgentRef: user_agent_ref },
+      at: timestamp(at),
+      factors,
+      sourceAddressRef: source_address_ref,
+      userAgentRef: user_agent_ref,
     })),
     moreSignIns: more_sign_ins,
     failures,

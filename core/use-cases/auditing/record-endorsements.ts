@@ -9,7 +9,7 @@ import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
 import { accept } from '../../kernel/decider.ts';
 import type { Digest } from '../../kernel/digest.ts';
-import { type Cause, type LogPosition, streamName } from '../../kernel/envelope.ts';
+import { type Actor, type Cause, type LogPosition, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, Uuid } from '../../kernel/ids.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import { type EventStore, readPlaces } from '../../ports/event-store.ts';
@@ -31,6 +31,8 @@ interface EndorsementsContext extends Context {
 }
 
 const TYPE = 'LogKeyEndorsed';
+const ROTATING: Actor = { kind: 'admin', id: 'log rotate-key' };
+const REVOKING: Actor = { kind: 'admin', id: 'log revoke-key' };
 
 /**
  * Returns the line of the key that the first `size` entries of a log endorsed last; null if they endorse none, so that
@@ -42,8 +44,13 @@ export async function endorsedKey(
   size: number,
 ): Promise<string | null> {
   const filter = {
-    ...{ type: TYPE, stream: streamName(accounts.category, account), repositoryId: null, actorId: null },
-    ...{ requestId: null, since: null, until: null },
+    type: TYPE,
+    stream: streamName(accounts.category, account),
+    repositoryId: null,
+    actorId: null,
+    requestId: null,
+    since: null,
+    until: null,
   };
   const places = await readModels.entryPlaces(account, filter, { from: 0, to: size, limit: 1, newestFirst: true });
   const [last] = await readPlaces(events, places);
@@ -54,8 +61,8 @@ interface Endorsement {
   readonly key: string;
   readonly previous: string;
   readonly signature: string | null;
-  /** The words of the command that made the key, as events of other commands name theirs. */
-  readonly command: 'log rotate-key' | 'log revoke-key';
+  /** The command that made the key, as events of other commands name theirs. */
+  readonly actor: Actor;
 }
 
 /**
@@ -67,7 +74,7 @@ export async function recordEndorsements(
   account: AccountId,
 ): Promise<LogPosition | null> {
   const all = endorsementsOf(context, await context.keys());
-  // Of a service whose key was never rotated there is nothing to look for.
+  // A service whose key was never rotated has nothing to look for.
   if (all.length === 0) return null;
   const { size } = await context.readModels.logPrefix(account, null);
   const last = await endorsedKey(context, account, size);
@@ -86,11 +93,13 @@ export async function recordEndorsements(
 async function recordEndorsement(
   context: EndorsementsContext,
   account: AccountId,
-  { command, ...endorsement }: Endorsement,
+  { actor, ...endorsement }: Endorsement,
 ): Promise<boolean> {
   const cause: Cause = {
-    ...{ actor: { kind: 'admin', id: command }, requestId: context.ids.next<Uuid>() },
-    ...{ sourceAddressRef: null, causationId: null },
+    actor,
+    requestId: context.ids.next<Uuid>(),
+    sourceAddressRef: null,
+    causationId: null,
   };
   let isThere = false;
   const guarding = async () => {
@@ -116,8 +125,8 @@ function endorsementsOf(
   keys: Awaited<ReturnType<LogKeyRing>>,
 ): readonly Endorsement[] {
   return listedKeys(context, keys).flatMap(({ vkey: key, endorsedBy: previous, signature, revokes }) => {
-    const command = revokes === null ? 'log rotate-key' : 'log revoke-key';
-    return previous === null ? [] : [{ key, previous, signature, command }];
+    const actor: Actor = revokes === null ? ROTATING : REVOKING;
+    return previous === null ? [] : [{ key, previous, signature, actor }];
   });
 }
 

@@ -38,8 +38,10 @@ export async function recordRotations(context: RotationsContext, account: Accoun
   const unknown = rotated.filter((keyId) => !known.has(keyId));
   if (unknown.length === 0) return null;
   const cause = {
-    ...{ actor: { kind: 'admin', id: COMMAND } as const, requestId: context.ids.next<Uuid>() },
-    ...{ sourceAddressRef: null, causationId: null },
+    actor: { kind: 'admin', id: COMMAND } as const,
+    requestId: context.ids.next<Uuid>(),
+    sourceAddressRef: null,
+    causationId: null,
   };
   let missing: readonly string[] = unknown;
   const guarding = async () => {
@@ -70,8 +72,13 @@ async function recordedRotations(
   const places = await readModels.entryPlaces(
     account,
     {
-      ...{ type: TYPE, stream: streamName(accounts.category, account), repositoryId: null, actorId: null },
-      ...{ requestId: null, since: null, until: null },
+      type: TYPE,
+      stream: streamName(accounts.category, account),
+      repositoryId: null,
+      actorId: null,
+      requestId: null,
+      since: null,
+      until: null,
     },
     { from: 0, to: size, limit: ROTATIONS_READ_MAX },
   );

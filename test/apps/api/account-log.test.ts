@@ -99,7 +99,7 @@ describe('GET /v1/account/events', () => {
       assert.deepEqual([answer.statusCode, answer.json()], [200, line]);
     }
     const stranger = await fixture.token(await fixture.account('carol'));
-    const { id } = all[0]?.entry as unknown as { readonly id: string };
+    const { id } = (all[0] ?? assert.fail('no entry')).entry as unknown as { readonly id: string };
     for (const [path, by] of [
       [id, stranger],
       ['0190f3e2-7c1a-7b4e-9a35-0000000000ff', token],

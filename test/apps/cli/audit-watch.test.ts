@@ -1,6 +1,6 @@
 /**
- * `strata audit watch` against a service that a test plays: it shows entries that are not those which it signs, or none.
- * How it keeps checkpoints of a real service is in test/scenarios/command-line.test.ts.
+ * `strata audit watch` against a service that a test plays: it shows entries that are not those which it signs, or
+ * none. How it keeps checkpoints of a real service is in test/scenarios/command-line.test.ts.
  */
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';

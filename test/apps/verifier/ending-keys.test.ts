@@ -50,7 +50,7 @@ beforeAll(() => {
 interface Case {
   readonly log: MadeLog;
   readonly note?: string;
-  /** Of a slice: the sequences that its first line may have. */
+  /** The sequences that the first line of a slice may have; absent for a whole log. */
   readonly from?: readonly [first: number, last: number];
   /** Null: none are given. */
   readonly keys: readonly Signer[] | null;

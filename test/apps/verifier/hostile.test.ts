@@ -43,7 +43,7 @@ const FILES: Readonly<Record<string, () => string | Buffer>> = {
   'a number of 20,000 digits': () => inData('9'.repeat(20_000)),
   'a number without an end': () => inData('1e999'),
   'a number below zero that is zero': () => inData('-0'),
-  'a number that is none': () => inData('NaN'),
+  'a word that JSON has not': () => inData('NaN'),
   'a name twice': () => inData('1,"a":1'),
   'a name that JavaScript takes for another': () => inData('1,"__proto__":{"a":2}'),
   'a sequence beyond what numbers hold': () => beginning(first.replace('"sequence":0', '"sequence":9007199254740993')),

@@ -137,6 +137,6 @@ describe('A rotation of the key of checkpoints', () => {
     assert.deepEqual(others, []);
     assert.deepEqual([event?.data['previous'], event?.data['signature']], [stolen, null]);
     assert.deepEqual(event?.actor, { kind: 'admin', id: 'log revoke-key' });
-    assert.equal(signerOf(after.note).keyId, idOf(String(event?.data['key'])));
+    assert.equal(signerOf(after.note).keyId, idOf(`${event?.data['key'] as string}`));
   });
 });
