@@ -12,7 +12,7 @@ export const REPOSITORY_ACCESS_ROUTES: readonly Route[] = [
   repositoryRoute({
     operationId: 'getRepositoryAccess',
     costly: true,
-    tag: 'Audit',
+    tag: 'Access',
     summary: 'Read who could read a repository as of a moment',
     description:
       'The owner, active webhooks, and the access tokens and trust rules with ALL, GIT_HTTP_READ, GIT_HTTP_WRITE or API_COMMITS_READ whose scope reached it: those that were revoked since too, no expired ones. Folded from the log alone. 404 before the repository was made, and while it was deleted.',
@@ -27,7 +27,7 @@ export const REPOSITORY_ACCESS_ROUTES: readonly Route[] = [
   }),
   repositoryRoute({
     operationId: 'listRepositoryAccesses',
-    tag: 'Audit',
+    tag: 'Access',
     summary: 'List who read and wrote a repository',
     description:
       'By the minute, with addresses, as long as the retention keeps that of reads; reads of earlier days by the day. Reads of the last minute are not in the log yet; a crash may lose that minute. `not_metered` lists what leaves no row.',

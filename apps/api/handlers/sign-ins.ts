@@ -10,7 +10,7 @@ import { SIGN_INS, SIGN_INS_QUERY } from '../schemas/sign-ins.ts';
 export const SIGN_IN_ROUTES: readonly Route[] = [
   accountRoute({
     operationId: 'listSignIns',
-    tag: 'Audit',
+    tag: 'Access',
     summary: 'List who signed in, what failed, and which reads were refused',
     description:
       'Failed passwords and second factors by their reason, and refused reads by token and reason. Those of today are there within a minute and a half. A read is a GET of the API or a fetch; tokens that were revoked or have expired count too.',
