@@ -57,7 +57,7 @@ export function createEdges(fault: Fault): Edges {
   let own: { readonly first: Place; readonly last: Place } | null = null;
   let guards = 0;
   let behind = 0;
-  /** The guards before the first entry. Only if an entry comes is it known that none of them stands behind the slice. */
+  /** The guards before the first entry. Only an entry shows that they do not stand behind the slice. */
   let leading: string[] = [];
   let lastBefore: string | null = null;
   let firstBehind: Place | null = null;
