@@ -154,7 +154,7 @@ const hexOf = (dice: Dice, digits: number): string =>
   Array.from({ length: digits }, () => dice.below(16).toString(16)).join('');
 const uuidOf = (dice: Dice): string => [8, 4, 4, 4, 12].map((digits) => hexOf(dice, digits)).join('-');
 const WORDS = ['', 'plain', 'ä "quoted" \\ back', '\u{1f600}', '\ufb33', '\u2028', '\u0000\u001f\b\f', 'é\u0301'];
-const NUMBERS = [0, 1, -1, 1e21, 1e-7, 123456789012345683968, 0.1, 4.5, 2 ** 53, 1e300, 5e-324, 333333333.33333329];
+const NUMBERS = [0, 1, -1, 1e21, 1e-7, 123456789012345683968, 0.1, 4.5, 2 ** 53, 1e300, 5e-324, 333333333.3333333];
 
 function anyValue(dice: Dice, depth: number): unknown {
   const kind = dice.below(depth > 3 ? 4 : 6);
