@@ -53,7 +53,8 @@ test('A key of checkpoints is rotated, stolen and revoked, and auditors follow i
   const [first = ''] = await listed(strata);
   await writeFile(path.join(folder, 'given'), `${first}\n`);
   const exported = async (): Promise<string> => {
-    await writeFile(file, (await api(strata, ada.token, 'GET', '/v1/account/events/export')).text);
+    const headers = { authorization: `Bearer ${ada.token}` };
+    await writeFile(file, await (await fetch(`${strata.url}/v1/account/events/export`, { headers })).text());
     return file;
   };
   const look = async (keys?: string): Promise<unknown> => {
