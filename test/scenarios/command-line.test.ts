@@ -901,7 +901,7 @@ describe('The command line', () => {
     const cwd = path.join(cli.home, 'work');
     assert.match(await text(['audit', 'watch', '--folder', 'kept'], { cwd }), /\/log\/\S+: \d+ entries\n$/);
     const { size } = await json<{ size: number }>(['audit', 'watch', '--folder', 'kept'], { cwd });
-    await text(['repo', 'create', 'audited']);
+    await text(['repo', 'create', 'watched']);
     assert.match(await text(['audit', 'watch', '--folder', 'kept'], { cwd }), new RegExp(`continue the ${size} kept`));
     assert.match(await text(['audit', 'export', 'log.ndjson'], { cwd }), /^Saved \d+ bytes in .*log\.ndjson\n$/);
     const { bytes } = await json<{ bytes: number }>(['audit', 'export', 'slice', '--since', '2026-01-01T00:00:00Z'], {
@@ -984,11 +984,12 @@ describe('The command line', () => {
     const evidence = (await readdir(folder)).filter((name) => name.startsWith('contradicting-'));
     assert.equal(evidence.length, 5);
     const keys = await readFile(path.join(folder, 'keys'), 'utf8');
+    await mkdir(path.join(cwd, 'unkeyed'));
     await writeFile(
-      path.join(folder, 'keys'),
+      path.join(cwd, 'unkeyed/keys'),
       keys.replace(/\+\w/, (digit) => (digit === '+0' ? '+1' : '+0')),
     );
-    await fails(1, /THE LOG WAS CHANGED: none of the given keys signed it/, ['audit', 'watch', '--folder', 'forked'], {
+    await fails(1, /THE LOG WAS CHANGED: none of the given keys signed it/, ['audit', 'watch', '--folder', 'unkeyed'], {
       cwd,
     });
   });
