@@ -398,7 +398,8 @@ function anotherLastLine(dice: Dice, { log, lines, ending }: Given): MadeExport 
     { ...ending, until: '2026-01-01T00:00:00Z' },
     { checkpoint: ending['checkpoint'], from: ending['from'], left, right: [...right, ''] },
     { ...ending, checkpoint: signed(0, other) },
-    { ...ending, checkpoint: signed(1, root) },
+    // A proof of one entry more may have the same form: only who signed knows that the number is wrong.
+    { ...ending, checkpoint: signed(size + 2, root) },
     { ...ending, checkpoint: `${String(ending['checkpoint']).split('\n\n')[0]}\n\n` },
     { ...ending, checkpoint: signedNote(log, size, root, { ...log.signer, key: makeSigner('x').key }) },
   ];
