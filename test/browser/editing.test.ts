@@ -185,7 +185,7 @@ describe('A file in a browser', needs('chromium'), () => {
     await page.keyboard.press('End');
     await page.keyboard.press('Space');
     const changes = page.getByRole('tabpanel', { name: 'Changes' });
-    await changes.getByText('More', { exact: true }).waitFor();
+    await changes.locator('.added', { hasText: 'More' }).waitFor();
     assert.equal(await changes.locator('.added').count(), 1);
     await assertAccessible(page);
     await page.getByRole('button', { name: 'Save', exact: true }).click();

@@ -37,7 +37,7 @@ async function fill(pool: pg.Pool, account: AccountId, size: number): Promise<vo
   }
   await pool.query(
     `INSERT INTO account_log_entries SELECT $1, n, n + 1, gen_random_uuid(), 'repository-' || ($1::uuid)::text, 0,
-       'RefsUpdated', 'actor', '2026-11-21T10:00:00.000Z', decode($2, 'hex'), 500 FROM generate_series(0, $3 - 1) AS n`,
+       'RefsUpdated', 'actor', 'request', '2026-11-21T10:00:00.000Z', decode($2, 'hex'), 500 FROM generate_series(0, $3 - 1) AS n`,
     [account, levels[0], size],
   );
   for (let level = NODE_LEVEL_MIN; level < levels.length; level += 1) {

@@ -48,7 +48,7 @@ describe('A server killed while it makes a repository with a README', () => {
       const isComplete = point === 'push-appended';
       const home = await browser.get(`/ada/${point}`);
       assert.equal(home.status, 200);
-      assert.equal(home.html.includes('<h3 id="md-'), isComplete, 'the README');
+      assert.equal(home.html.includes(`<h3 id="${point}"`), isComplete, 'the README');
       const work = await tempDir(context);
       const listed = await git(work, ['ls-remote', gitUrl(strata, ada, point)]);
       assert.equal(listed === '', !isComplete, listed);

@@ -138,7 +138,7 @@ describe('The changes of a month', () => {
     assert.notEqual(pushed.code, 0);
     assert.match(
       pushed.stderr,
-      /changes of this month \(changes_per_month of its plan\): try again in \d+ (days|hours)/,
+      /changes of this month \(changes_per_month of its plan\): try again in \d+ (days|hours|minutes)/,
     );
     assert.equal(await git(work, ['ls-remote', url]), before);
 

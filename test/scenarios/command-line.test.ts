@@ -922,7 +922,13 @@ describe('The command line', () => {
       cwd,
     });
     await fails(2, /none cannot be read: ENOENT/, ['audit', 'verify', 'none'], { cwd });
-    await fails(2, /Nothing is wrong with it, and it is not verified/, ['audit', 'verify', 'slice'], { cwd });
+    const unsigned = await cli.run(['audit', 'verify', 'slice'], { cwd });
+    assert.equal(unsigned.code, 2);
+    assert.match(
+      unsigned.stdout,
+      /^undecided \d+ entries[^]*\nsigned +no: give the keys of the service with --keys\n$/,
+    );
+    assert.match(unsigned.stderr, /Nothing is wrong with it, and it is not verified/);
     const narrower = ['audit', 'verify', 'slice', ...proving, '--since', '2026-02-01T00:00:00Z'];
     await fails(1, /it proves the log from 2026-01-01T00:00:00\.000Z on, and not from 2026-02-01/, narrower, { cwd });
     const [key = ''] = (await readFile(path.join(cwd, 'kept/keys'), 'utf8')).split('\n');

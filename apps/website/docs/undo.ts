@@ -24,7 +24,7 @@ export function undo(visit: Visit, retention: Retention): SiteAnswer {
     ({ done, undone, until }) => html`<tr><td>${done}</td><td>${undone}</td><td>${until}</td></tr>`,
   )}</tbody></table></div>
 <h2 id="refs">Branches and tags</h2>
-<p>A restoration sets branches and tags back to a time, to an event, or to right before one. It shows first what it would change, it is refused if somebody pushes between, and it is a change like any other: webhooks fire, and it can be undone in the same way.</p>
+<p>A restoration sets branches and tags back to a time, to an event, or to right before one. It shows first what it would change, it is refused if somebody pushes in between, and it is a change like any other: webhooks fire, and it can be undone in the same way.</p>
 ${commands('See what a restoration would change', 'strata repo restore hello --at 2026-11-21T10:00:00Z --dry-run')}
 ${commands('Restore a repository to a moment', `curl -X POST ${repo}/restore -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"at": "2026-11-21T10:00:00Z"}'`)}
 <h2 id="repositories">Repositories</h2>

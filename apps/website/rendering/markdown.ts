@@ -18,8 +18,8 @@ const ANCHOR_PREFIX = 'md-';
 /** The ids of the parts of a repository's pages. */
 const PAGE_IDS: ReadonlySet<string> = new Set(
   [
-    'clone content count errors files found from icon-file icon-folder kept message moment-at name-typed new_branch',
-    'path picked previewed q ref text theirs to written',
+    'clone content could count did errors files found from icon-file icon-folder kept message moment-at name-typed',
+    'new_branch path picked previewed q ref text theirs to written',
   ].flatMap((names) => names.split(' ')),
 );
 /** The other ids of such pages: of forms and their tabs, of files of a diff, and what begins with the prefix itself. */

@@ -137,17 +137,17 @@ describe('The website withstands', () => {
     const from = `${origin}/settings/password?x=1`;
     const old = await person.post('/settings/password', { _csrf: 'old' }, { origin, referer: from });
     assert.equal(old.status, 403);
-    assert.match(old.html, /<a class="button" href="\/settings\/password\?x=1">Go to the page of the form<\/a>/);
+    assert.match(old.html, /<a class="button" href="\/settings\/password\?x&#61;1">Go to the page of the form<\/a>/);
     const stranger = fixture.browser();
     const out = await stranger.post('/settings/password', { _csrf: 'old' }, { origin, referer: from });
     assert.match(out.html, /You are not signed in any more/);
-    assert.match(out.html, /href="\/sign-in\?next=%2Fsettings%2Fpassword%3Fx%3D1">Go to the sign-in page/);
+    assert.match(out.html, /href="\/sign-in\?next&#61;%2Fsettings%2Fpassword%3Fx%3D1">Go to the sign-in page/);
     const again = await stranger.post(
       '/sign-in',
       { _csrf: 'old' },
       { origin, referer: `${origin}/sign-in?next=%2Fnew` },
     );
-    assert.match(again.html, /href="\/sign-in\?next=%2Fnew">Go to the page of the form/);
+    assert.match(again.html, /href="\/sign-in\?next&#61;%2Fnew">Go to the page of the form/);
     // The attack: a page that names another one as the page of its form leads there.
     for (const referer of [
       'https://evil.example/settings',
