@@ -11,7 +11,8 @@ import { CONTENTS_FILE_BYTES_MAX } from '../../kernel/limits.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
-import type { Root } from './resolve-ref.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
+import { type ResolvedObject, type Root, resolveObject } from './resolve-ref.ts';
 
 export type EntryType = 'file' | 'dir' | 'symlink' | 'submodule';
 
@@ -51,6 +52,26 @@ export function entryType(mode: string): EntryType {
       // Old histories have other modes of files, such as 100664.
       return 'file';
   }
+}
+
+/** What is at a path of a ref. */
+export interface FoundAtRef {
+  readonly resolved: ResolvedObject;
+  readonly path: ContentsPath;
+  readonly located: FoundEntry;
+}
+
+/** Refused as `resolveObject` and `findEntry` are; a `path` of null cannot name anything in a tree. */
+export async function findAtRef(
+  repository: FoundRepository,
+  reader: ObjectReader,
+  { ref, path }: { readonly ref: string | null; readonly path: ContentsPath | null },
+): Promise<FoundAtRef | Refused> {
+  const resolved = await resolveObject(repository, reader, ref);
+  if ('refused' in resolved) return resolved;
+  if (path === null) return NOT_FOUND;
+  const located = await findEntry(reader, resolved.root, path);
+  return 'refused' in located ? located : { resolved, path, located };
 }
 
 /** Refused with `path-not-found`, or with `file-too-large` for a file beyond `CONTENTS_FILE_BYTES_MAX`. */

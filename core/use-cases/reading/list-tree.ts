@@ -11,11 +11,10 @@ import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { type ContentsPath, findEntry } from './entry-at-path.ts';
+import { type ContentsPath, findAtRef } from './entry-at-path.ts';
 import { findLastCommits, type KnownFolders } from './last-commits.ts';
 import { entriesOf, type FolderEntry, type Place } from './read-contents.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
-import { resolveObject } from './resolve-ref.ts';
 
 export interface ListTreeContext extends ObjectsContext {
   readonly knownFolders: KnownFolders;
@@ -54,15 +53,13 @@ type Refused = { readonly refused: Refusal };
 export async function listTree(
   context: ListTreeContext,
   repository: FoundRepository,
-  { ref, path, entries: page, signal }: WantedTree,
+  { ref, path: asked, entries: page, signal }: WantedTree,
 ): Promise<TreeListing | Refused> {
   return closing(openView(context, repository), async (view) => {
     const reader = await view.objects();
-    const resolved = await resolveObject(repository, reader, ref);
-    if ('refused' in resolved) return resolved;
-    if (path === null) return refuse({ code: 'path-not-found' });
-    const located = await findEntry(reader, resolved.root, path);
-    if ('refused' in located) return located;
+    const at = await findAtRef(repository, reader, { ref, path: asked });
+    if ('refused' in at) return at;
+    const { resolved, path, located } = at;
     if (located.type !== 'dir') return refuse({ code: 'path-not-found' });
     const { commit } = resolved;
     const { items, total } = await entriesOf(reader, located.id, page);

@@ -22,10 +22,9 @@ import {
   entrySizes,
   entryType,
   type FoundEntry,
-  findEntry,
+  findAtRef,
 } from './entry-at-path.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
-import { resolveObject } from './resolve-ref.ts';
 
 /** Names and paths of the entries on one page of a folder over REST. Each byte may take six in JSON. */
 export const CONTENTS_NAMES_BYTES_MAX = 2 * MIB;
@@ -153,18 +152,16 @@ interface Found {
 async function readAt<Result extends Contents | RawFile | Refused>(
   context: ObjectsContext,
   repository: FoundRepository,
-  { ref, path }: WantedContents,
+  wanted: WantedContents,
   read: (found: Found) => Promise<Result>,
 ): Promise<Result | Refused> {
   const view = openView(context, repository);
   let isStreamed = false;
   try {
     const reader = await view.objects();
-    const resolved = await resolveObject(repository, reader, ref);
-    if ('refused' in resolved) return resolved;
-    if (path === null) return refuse({ code: 'path-not-found' });
-    const located = await findEntry(reader, resolved.root, path);
-    if ('refused' in located) return located;
+    const at = await findAtRef(repository, reader, wanted);
+    if ('refused' in at) return at;
+    const { resolved, path, located } = at;
     const place = {
       names: path.names,
       ref: resolved.name,

@@ -17,11 +17,11 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import { isBeyondBounds, ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 import type { Bounded } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { type ContentsPath, type FoundEntry, findEntry } from './entry-at-path.ts';
+import { type ContentsPath, type FoundEntry, findAtRef } from './entry-at-path.ts';
 import { type KnownFiles, listFiles } from './find-files.ts';
 import { bytesOf } from './list-tree.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
-import { type Root, resolveObject } from './resolve-ref.ts';
+import type { Root } from './resolve-ref.ts';
 
 /** Matches of one search. */
 export const SEARCH_MATCHES_MAX = 1_000;
@@ -93,15 +93,13 @@ type Refused = { readonly refused: Refusal };
 export async function searchCode(
   context: SearchCodeContext,
   repository: FoundRepository,
-  { ref, path, page, ...wanted }: WantedSearch,
+  { ref, path: asked, page, ...wanted }: WantedSearch,
 ): Promise<CodeSearch | Refused> {
   return closing(openView(context, repository), async (view) => {
     const reader = await view.objects();
-    const resolved = await resolveObject(repository, reader, ref);
-    if ('refused' in resolved) return resolved;
-    if (path === null) return refuse({ code: 'path-not-found' });
-    const located = await findEntry(reader, resolved.root, path);
-    if ('refused' in located) return located;
+    const at = await findAtRef(repository, reader, { ref, path: asked });
+    if ('refused' in at) return at;
+    const { resolved, path, located } = at;
     const root = rootAt(located);
     const search = { reader, repository, ...wanted };
     const found = root === null ? NOTHING_SEARCHED : await searchRoot(context, search, root);
