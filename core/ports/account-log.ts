@@ -64,6 +64,16 @@ export interface EntryFilter {
   readonly until: Timestamp | null;
 }
 
+export const EVERY_ENTRY: EntryFilter = {
+  type: null,
+  stream: null,
+  repositoryId: null,
+  actorId: null,
+  requestId: null,
+  since: null,
+  until: null,
+};
+
 /** The entries with a sequence from `from` up to but not including `to`. */
 export interface EntryRange {
   readonly from: number;

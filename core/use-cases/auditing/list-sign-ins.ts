@@ -9,6 +9,7 @@ import { readEvent } from '../../kernel/decider.ts';
 import { type LogPosition, streamName } from '../../kernel/envelope.ts';
 import { type AccountId, type EventId, timestamp } from '../../kernel/ids.ts';
 import { parseVaultRef, type VaultDisclosure, type VaultRef } from '../../kernel/vault-ref.ts';
+import { EVERY_ENTRY } from '../../ports/account-log.ts';
 import type { SignInFacts, SignInsReader } from '../../ports/sign-ins.ts';
 import type { UsageLedgerReader } from '../../ports/usage-ledger.ts';
 import { detailsOf, type UsageDetails, usageEventKinds } from '../../usage/events.ts';
@@ -59,15 +60,7 @@ export async function listSignIns(
   const { size } = await readModels.logPrefix(account, null);
   const places = await readModels.entryPlaces(
     account,
-    {
-      type: 'UsageRecorded',
-      stream: streamName('usage', account),
-      repositoryId: null,
-      actorId: null,
-      requestId: null,
-      since: null,
-      until: null,
-    },
+    { ...EVERY_ENTRY, type: 'UsageRecorded', stream: streamName('usage', account) },
     { from: 0, to: Math.min(size, before ?? size), limit: limit + 1, newestFirst: true },
   );
   const days: SignInDay[] = [];

@@ -11,7 +11,7 @@ import { accept } from '../../kernel/decider.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type Actor, type Cause, type LogPosition, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, Uuid } from '../../kernel/ids.ts';
-import type { AccountLogReader } from '../../ports/account-log.ts';
+import { type AccountLogReader, EVERY_ENTRY } from '../../ports/account-log.ts';
 import { type EventStore, readPlaces } from '../../ports/event-store.ts';
 import type { NoteSigning } from '../../ports/log-keys.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
@@ -43,15 +43,7 @@ export async function endorsedKey(
   account: AccountId,
   size: number,
 ): Promise<string | null> {
-  const filter = {
-    type: TYPE,
-    stream: streamName(accounts.category, account),
-    repositoryId: null,
-    actorId: null,
-    requestId: null,
-    since: null,
-    until: null,
-  };
+  const filter = { ...EVERY_ENTRY, type: TYPE, stream: streamName(accounts.category, account) };
   const places = await readModels.entryPlaces(account, filter, { from: 0, to: size, limit: 1, newestFirst: true });
   const [last] = await readPlaces(events, places);
   return last === undefined ? null : lineOf(last.data['key']);

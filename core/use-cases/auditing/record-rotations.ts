@@ -10,7 +10,7 @@ import { accounts } from '../../account/evolve.ts';
 import { accept } from '../../kernel/decider.ts';
 import { type LogPosition, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, Uuid } from '../../kernel/ids.ts';
-import type { AccountLogReader } from '../../ports/account-log.ts';
+import { type AccountLogReader, EVERY_ENTRY } from '../../ports/account-log.ts';
 import { readPlaces } from '../../ports/event-store.ts';
 import type { MasterKeyRotations } from '../../ports/master-key-rotations.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
@@ -71,15 +71,7 @@ async function recordedRotations(
   const { size } = await readModels.logPrefix(account, null);
   const places = await readModels.entryPlaces(
     account,
-    {
-      type: TYPE,
-      stream: streamName(accounts.category, account),
-      repositoryId: null,
-      actorId: null,
-      requestId: null,
-      since: null,
-      until: null,
-    },
+    { ...EVERY_ENTRY, type: TYPE, stream: streamName(accounts.category, account) },
     { from: 0, to: size, limit: ROTATIONS_READ_MAX },
   );
   return new Set((await readPlaces(events, places)).map(({ data }) => data['key_id']));

@@ -21,7 +21,7 @@ import {
 } from '../../kernel/ids.ts';
 import { DELETED_REPOSITORIES_LISTED_MAX } from '../../kernel/limits.ts';
 import type { LostPlace } from '../../kernel/refusal.ts';
-import type { AccountLogReader } from '../../ports/account-log.ts';
+import { type AccountLogReader, type EntryFilter, EVERY_ENTRY } from '../../ports/account-log.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { Context } from '../../runtime/execute.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
@@ -48,7 +48,7 @@ export interface Deletion extends RemovedRepository {
   readonly lost: LostPlace | null;
 }
 
-const DELETED = { type: 'RepositoryDeleted', actorId: null, requestId: null, until: null };
+const DELETED: EntryFilter = { ...EVERY_ENTRY, type: 'RepositoryDeleted' };
 /** Events of accounts are small. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 500;
 
@@ -64,7 +64,7 @@ export async function findDeletion(
   const stream = await caughtUp(context, account);
   const { size } = await readModels.logPrefix(account, null);
   const wanted = { from: 0, to: size, limit: 1, newestFirst: true };
-  const [last] = await readModels.entryPlaces(account, { ...DELETED, stream, repositoryId, since: null }, wanted);
+  const [last] = await readModels.entryPlaces(account, { ...DELETED, stream, repositoryId }, wanted);
   if (last === undefined) return null;
   return removedFrom(await past.accountAt(account, positionBefore(last.position)), repositoryId);
 }
@@ -107,7 +107,7 @@ export async function deletionsWithinRetention(
   const since = plusMs(clock.now(), -retentionMs);
   const { size } = await readModels.logPrefix(account, null);
   const wanted = { from: 0, to: size, limit: 1 };
-  const [first] = await readModels.entryPlaces(account, { ...DELETED, stream, repositoryId: null, since }, wanted);
+  const [first] = await readModels.entryPlaces(account, { ...DELETED, stream, since }, wanted);
   if (first === undefined) return [];
   let state = await past.accountAt(account, positionBefore(first.position));
   const removed = new Map<RepositoryId, Omit<Deletion, 'lost'>>();

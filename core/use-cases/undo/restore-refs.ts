@@ -13,7 +13,7 @@ import { streamName } from '../../kernel/envelope.ts';
 import { type EventId, type ObjectId, type PushId, uuid } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { finishInTurns } from '../../kernel/turns.ts';
-import type { AccountLogReader } from '../../ports/account-log.ts';
+import { type AccountLogReader, EVERY_ENTRY } from '../../ports/account-log.ts';
 import type { ExpectedRevision } from '../../ports/event-store.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
@@ -171,15 +171,8 @@ async function pastRefs(
 
 /** Before its stream's first event a repository is what its account's `RepositoryCreated` says. */
 async function creationOf({ readModels }: RestoreContext, { id, accountId }: FoundRepository): Promise<EventId> {
-  const filter = {
-    type: 'RepositoryCreated',
-    stream: streamName('account', accountId),
-    repositoryId: id,
-    actorId: null,
-    requestId: null,
-    since: null,
-    until: null,
-  };
+  const stream = streamName('account', accountId);
+  const filter = { ...EVERY_ENTRY, type: 'RepositoryCreated', stream, repositoryId: id };
   const { size } = await readModels.logPrefix(accountId, null);
   const [created] = await readModels.entryPlaces(accountId, filter, { from: 0, to: size, limit: 1 });
   if (created === undefined) throw new TypeError(`The log does not hold the creation of repository ${id}`);
