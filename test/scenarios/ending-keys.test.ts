@@ -9,10 +9,11 @@ import { parseCheckpoint, parseKey, parseKeys } from '../../apps/verifier/checkp
 import { judge } from '../../apps/verifier/judge.ts';
 import { ROOT } from '../architecture/source-tree.ts';
 import { runInProcess } from '../support/command-in-process.ts';
+import { isThere } from '../support/optional-suites.ts';
 import { admin, api, createAccount, createRepository, type Strata, startStrata, tryAdmin } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const hasPython = spawnSync('python3', ['--version']).status === 0;
+const hasPython = isThere('python3');
 
 interface Verifying {
   readonly keys: readonly string[];

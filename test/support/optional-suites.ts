@@ -73,6 +73,11 @@ export const OPTIONAL_SUITES = [
     command: 'apt-get install libc-bin && npm test -- shown-commit',
   },
   {
+    name: 'the second verifier of logs, and the samples in Python',
+    part: 'python3',
+    command: 'apt-get install python3 && npm test -- apps/verifier ending-keys webhook-samples',
+  },
+  {
     name: 'completion in zsh',
     part: 'zsh',
     command: 'apt-get install zsh && npm test -- completion',
@@ -117,7 +122,7 @@ export function isThere(part: Part): boolean {
 }
 
 function isProgram(part: Part): boolean {
-  return ['go', 'iconv', 'zsh', 'fish', 'systemd-analyze', 'kubectl-validate'].includes(part);
+  return ['python3', 'go', 'iconv', 'zsh', 'fish', 'systemd-analyze', 'kubectl-validate'].includes(part);
 }
 
 function isTool(part: Part): part is Tool & Part {

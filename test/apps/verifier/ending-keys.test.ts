@@ -18,10 +18,11 @@ import {
   wholeExport,
   withEndorsement,
 } from '../../support/made-exports.ts';
+import { isThere } from '../../support/optional-suites.ts';
 import { createDice } from '../../support/seeded.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const hasPython = spawnSync('python3', ['--version']).status === 0;
+const hasPython = isThere('python3');
 const PROGRAM = path.join(ROOT, 'docs/verifier/verify.py');
 
 /** The keys of a service, in their order, and one that is nobody's. */

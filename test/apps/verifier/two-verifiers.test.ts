@@ -20,11 +20,10 @@ import {
   noteOf,
   rotated,
 } from '../../support/made-exports.ts';
+import { needs } from '../../support/optional-suites.ts';
 import { createDice } from '../../support/seeded.ts';
-import { skippedFor } from '../../support/skipped.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const hasPython = spawnSync('python3', ['--version']).status === 0;
 const PROGRAM = path.join(ROOT, 'docs/verifier/verify.py');
 /** Files of one log, which each verifier judges in one process. */
 const BATCH = 40;
@@ -75,7 +74,7 @@ function secondSaid(folder: string, kept: readonly string[]): ReadonlyMap<string
 
 test('Two verifiers say the same of exports that a third hand made, and refuse all that are wrong', {
   timeout: SPAN_MS + 60_000,
-  ...skippedFor(!hasPython && 'needs python3'),
+  ...needs('python3'),
 }, async (context) => {
   const seed = Number(process.env['STRATA_EXPORTS_SEED'] ?? 37);
   const seconds = Number(process.env['STRATA_EXPORTS_SECONDS'] ?? 0);

@@ -47,7 +47,7 @@ describe('The page of sign-ins', () => {
     assert.match(text, /1 refused read: the token lacks the grant/);
     assert.match(text, /1 failed sign-in: the code of an app \(used before\)/);
     const [, event = ''] = /href="(\/history\/[0-9a-f-]{36})"/.exec(html) ?? [];
-    assert.match(plain((await browser.get((await browser.get(event)).location ?? '')).html), /Recorded the usage of/);
+    assert.match(plain((await browser.follow(await browser.get(event))).html), /Recorded the usage of/);
   });
 
   // The attack: browsers that name themselves in markup, and very many sign-ins.

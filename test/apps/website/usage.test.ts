@@ -154,10 +154,7 @@ describe('The page of usage', () => {
     const deltas = [first, second].flatMap(({ html }) => text(html).match(/Repositories [+−]1 /g) ?? []);
     assert.deepEqual([deltas.length, deltas.filter((one) => one.includes('−')).length], [57, 1]);
     const [, event = ''] = /href="(\/history\/[0-9a-f-]{36})"/.exec(second.html) ?? [];
-    assert.match(
-      text((await browser.get((await browser.get(event)).location ?? '')).html),
-      /Created the repository project-/,
-    );
+    assert.match(text((await browser.follow(await browser.get(event))).html), /Created the repository project-/);
     assert.match(text((await browser.get('/usage/ledger?month=2026-10')).html), /Nothing changed a figure/);
   });
 

@@ -3,7 +3,7 @@
  * somebody who does not know the secret.
  */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +14,7 @@ import { type AccountId, type EventId, timestamp, uuid, type WebhookId } from '.
 import { pingPayload } from '../../../../core/webhook-delivery/payload.ts';
 import { cleanUp, type Ending } from '../../../support/cleanup.ts';
 import { freePort } from '../../../support/free-port.ts';
+import { isThere } from '../../../support/optional-suites.ts';
 import { skippedFor } from '../../../support/skipped.ts';
 
 const SAMPLES = path.resolve(import.meta.dirname, '../../../../apps/website/docs/samples');
@@ -54,12 +55,10 @@ async function startReceiver(context: Ending, command: string, file: string, sec
   return { post, events: () => printed.split('\n').filter((line) => line.startsWith('ping')).length };
 }
 
-const hasPython = spawnSync('python3', ['--version']).status === 0;
-
 describe('The receiver of the documentation', () => {
   for (const [command, file, missing] of [
     [process.execPath, 'receive-webhook.mjs', false],
-    ['python3', 'receive_webhook.py', hasPython ? false : 'needs python3'],
+    ['python3', 'receive_webhook.py', isThere('python3') ? false : 'needs python3'],
   ] as const) {
     test(
       `${file} takes what is signed with its secret, once, and nothing else`,

@@ -45,7 +45,7 @@ describe('The access of a repository', () => {
     assert.match(plain(html), /The owner ada Everything All Event .*The token laptop Clone and fetch All Event/);
     assert.match(plain(html), /the token laptop 1 0 0/);
     const [, event = ''] = /href="(\/history\/[0-9a-f-]{36})"/.exec(html) ?? [];
-    assert.match(plain((await browser.get((await browser.get(event)).location ?? '')).html), /Created the account/);
+    assert.match(plain((await browser.follow(await browser.get(event))).html), /Created the account/);
     const earlier = await browser.get(`/ada/engine/access?at=${before}`);
     assert.equal(earlier.status, 422);
     assert.match(plain(earlier.html), /The repository did not exist at this moment/);
